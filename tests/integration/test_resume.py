@@ -139,6 +139,7 @@ def check_every_seam(command: Command, work: Path) -> None:
 def check_kills_in_a_row(command: Command, work: Path) -> None:
     """Every run is killed as soon as it has done one phase more, until none is left to do."""
     phases = finish(command(work / "undisturbed"))
+    assert phases
     for phase in phases:
         kill_at(command(work / "out"), phase, "after")
         assert phase in finished(work / "out")
@@ -292,13 +293,28 @@ def test_training_goes_on_from_every_seam(corpus: Path, tmp_path: Path) -> None:
     check_every_seam(trainer("ist", corpus), tmp_path)
 
 
-def test_training_goes_on_with_the_weights_that_it_found(corpus: Path, tmp_path: Path) -> None:
-    """Recipe vocabshift, of two languages: their weights are a phase too."""
+@pytest.mark.parametrize("recipe", ["vocabshift", "parity"])
+def test_training_on_two_languages_survives_kills_in_a_row(
+    corpus: Path, tmp_path: Path, recipe: str
+) -> None:
+    """Recipe vocabshift: the weights of languages are a phase too. Recipe parity: counts and merges
+    are by language, measured on parallel text, with superwords after them."""
     other = corpus.with_name("other.jsonl")
     other.write_bytes(b"".join(corpus.read_bytes().splitlines(keepends=True)[:500]))
-    words = ["train", "--recipe", "vocabshift", "--vocab-size", "500"]
-    specs = ["--corpus", f"eng={corpus}", f"hin={other}"]
-    check_kills_in_a_row(lambda out: [*words, *specs, "-o", str(out)], tmp_path)
+    words = ["train", "--recipe", recipe, "--vocab-size", "500"]
+    words += ["--corpus", f"eng={corpus}", f"hin={other}"]
+    if recipe == "parity":
+        parallel = [corpus.with_name(f"{name}.txt") for name in ("eng", "hin")]
+        for number, file in enumerate(parallel):
+            lines = [f"line {i} of the river, {'over' * number} and over" for i in range(40)]
+            file.write_text("\n".join(lines), encoding="utf-8")
+        words += [
+            "--parallel",
+            *(f"{file.stem}={file}" for file in parallel),
+            "--transition",
+            "0.9",
+        ]
+    check_kills_in_a_row(lambda out: [*words, "-o", str(out)], tmp_path)
 
 
 @pytest.mark.parametrize(

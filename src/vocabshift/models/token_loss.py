@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from vocabshift.models.cross_entropy import IGNORED, linear_cross_entropy
-from vocabshift.models.token_nats import linear_token_nats, nats_of_logits
+from vocabshift.models.token_nats import (
+    choices_of_logits,
+    linear_choices,
+    linear_token_nats,
+    nats_of_logits,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -122,6 +127,31 @@ def token_nats(
         )
 
     return _at_head(model, nats, input_ids, inputs)
+
+
+def token_choices(
+    model: Any,
+    input_ids: torch.Tensor,
+    places: torch.Tensor,
+    targets: torch.Tensor,
+    **inputs: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nats of each target under `model`, and whether it is the likeliest token there; both (n,).
+
+    `places` (n,): positions in the flattened `input_ids` (batch, length) that predict `targets`
+    (n,); the head is applied to these alone, in chunks, if it can be taken apart.
+    """
+    tail = tail_of(model)
+    if tail is None:
+        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits
+        return choices_of_logits(logits.flatten(0, 1)[places], targets)
+    head = model.get_output_embeddings()
+
+    def choices(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        options = {"bias": head.bias, "scale": tail.scale, "softcap": tail.softcap}
+        return linear_choices(rows[places], head.weight, targets, **options)
+
+    return _at_head(model, choices, input_ids, inputs)
 
 
 Result = TypeVar("Result")

@@ -60,6 +60,39 @@ def nats_of_logits(
     return nats, -share.clamp(torch.finfo(wide.dtype).tiny, 1.0).log()
 
 
+def linear_choices(
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    bias: torch.Tensor | None = None,
+    scale: float = 1.0,
+    softcap: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nats of each target, and whether it is the likeliest token; both (n,), without gradients."""
+    import torch
+
+    n_rows = rows_of_chunk(hidden, weight)
+    parts = []
+    for start in range(0, len(hidden), n_rows):
+        rows = slice(start, start + n_rows)
+        logits = _logits(hidden[rows], weight, bias, scale, softcap)
+        parts.append(choices_of_logits(logits, targets[rows]))
+    nats, is_likeliest = zip(*parts, strict=True)
+    return torch.cat(nats), torch.cat(is_likeliest)
+
+
+def choices_of_logits(
+    logits: torch.Tensor, targets: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same from logits (n, vocab) that are there already."""
+    import torch
+
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    picked = wide.gather(-1, targets[:, None])[:, 0]
+    return wide.logsumexp(-1) - picked, wide.argmax(-1) == targets
+
+
 def _logits(
     hidden: torch.Tensor,
     weight: torch.Tensor,

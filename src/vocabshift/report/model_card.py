@@ -83,14 +83,13 @@ def read_model_facts(folder: str | Path) -> ModelFacts:
             "model: a card says how a model came about"
         )
     try:
-        steps, base = _steps(path)
+        steps, base, is_on_hub = _steps(path)
         for step in steps:
             _done(step)  # what a damaged record lacks is an error here, not in the card
         config = json.loads(config_file(path).read_text(encoding="utf-8"))
         architecture = str((config.get("architectures") or ["an unnamed architecture"])[0])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidTokenizerError(f"the records in {path} cannot be read: {error!r}") from None
-    is_on_hub = base is not None and is_hub_name(base) and not Path(base).exists()
     return ModelFacts(
         path.resolve().name,
         base if base is None or is_on_hub else Path(base).name,
@@ -104,18 +103,19 @@ def read_model_facts(folder: str | Path) -> ModelFacts:
     )
 
 
-def _steps(folder: Path) -> tuple[list[Step], str | None]:
-    """The steps that led to a folder, the oldest first, and the model before them, if named."""
+def _steps(folder: Path) -> tuple[list[Step], str | None, bool]:
+    """The steps that led to a folder, the oldest first; the model before them, and if it is on the
+    Hub."""
     records = list(outcome.read_history(folder))[::-1]
-    return [
-        Step(
-            record["operation"],
-            record["version"],
-            {key: _bare(key, value) for key, value in record["config"].items()},
-            record["figures"],
-        )
-        for record in records
-    ], outcome.model_before(records[0])
+    steps = []
+    for record in records:
+        source = None if outcome.is_model_before_on_hub(record) else outcome.model_before(record)
+        config = {
+            key: Path(value).name if value and value == source else _bare(key, value)
+            for key, value in record["config"].items()
+        }
+        steps.append(Step(record["operation"], record["version"], config, record["figures"]))
+    return steps, outcome.model_before(records[0]), outcome.is_model_before_on_hub(records[0])
 
 
 def _bare(key: str, value: Any) -> Any:

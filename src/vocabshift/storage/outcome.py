@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from vocabshift.storage.hub import is_hub_name, is_there
 from vocabshift.storage.output import atomic_folder, check_free
 
 FILE = "vocabshift.json"
+
+_ON_HUB = "hub"
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
@@ -60,6 +63,14 @@ def model_before(record: Mapping[str, Any]) -> str | None:
     return source if isinstance(source, str) else None
 
 
+def is_model_before_on_hub(record: Mapping[str, Any]) -> bool:
+    """Whether the model that a recorded step began with has a Hub name, not that of a folder.
+
+    A folder may be gone, and its relative path look like a Hub name: so the step has recorded it.
+    """
+    return record.get("model_before") == _ON_HUB
+
+
 def write_provenance(
     folder: Path,
     operation: str,
@@ -71,7 +82,7 @@ def write_provenance(
     """Write `vocabshift.json` into a folder."""
     from vocabshift import __version__
 
-    document = {
+    document: dict[str, Any] = {
         "version": __version__,
         "operation": operation,
         "config": config,
@@ -79,6 +90,10 @@ def write_provenance(
         "corpus_fingerprint": corpus_fingerprint,
         "figures": figures,
     }
+    source = model_before(document)
+    if source is not None:
+        is_on_hub = is_hub_name(source) and not is_there(source)
+        document["model_before"] = _ON_HUB if is_on_hub else "folder"
     text = json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 

@@ -169,6 +169,25 @@ def test_a_base_on_the_hub_is_named_whole(tmp_path: Path) -> None:
     assert ("me/mill-1b", True) == (facts.base, facts.is_base_on_hub)
 
 
+def test_a_folder_that_is_gone_is_no_name_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its relative path looks like one: the record says what it was. Old records do not."""
+    monkeypatch.chdir(tmp_path)
+    Path("runs/base").mkdir(parents=True)
+    folder = model(tmp_path / "first", "transfer", {"model": "runs/base", "seed": 0})
+    Path("runs/base").rmdir()
+    facts = read_model_facts(folder)
+    assert ("base", False) == (facts.base, facts.is_base_on_hub)
+    assert {"model": "base", "seed": 0} == facts.steps[0].config
+    record = folder / "vocabshift.json"
+    document = json.loads(record.read_text(encoding="utf-8"))
+    assert "folder" == document.pop("model_before")
+    record.write_text(json.dumps(document), encoding="utf-8")
+    facts = read_model_facts(folder)
+    assert ("base", False) == (facts.base, facts.is_base_on_hub)
+
+
 def test_a_merged_adapter_is_a_step_of_its_base(tmp_path: Path) -> None:
     """Its record calls the model before it the base of the adapter."""
     first = model(tmp_path / "first", "transfer", {"model": "me/mill-1b"})

@@ -26,13 +26,15 @@ from typing import Any
 import torch
 from lm_eval.models.huggingface import HFLM
 
+from vocabshift.evaluation.harness.answers import Answers, Part
 from vocabshift.models.healing import PromptHealer, healer_of
+from vocabshift.progress import PhaseProgress
 
 _LOG = logging.getLogger("lm_eval")  # where lm-eval reports what it truncates
 
 Ids = list[int]
-Part = tuple[tuple[int, ...], tuple[int, ...]]  # given ids, scored ids
 _Request = tuple[Any, Ids, Ids]  # of lm-eval: strings or None, given ids, scored ids
+_AUTO_TOKENS = {"cpu": 4096}  # read at once where the batch size is "auto"; elsewhere 16,384
 
 
 @dataclass(slots=True)
@@ -55,11 +57,11 @@ def shared_length(sequences: Sequence[Sequence[int]]) -> int:
 
 
 class BorderLM(HFLM):  # type: ignore[misc]
-    """`HFLM` whose scored answers are whole; batches, request cache and logits cache are lm-eval's.
+    """`HFLM` whose scored answers are whole; the request cache is lm-eval's.
 
-    A request that is not touched keeps lm-eval's value to the last digit, batches of several
-    included: they are composed as lm-eval composes them. `is_greedy` of a healed answer asks that
-    each token from the shared boundary is the likeliest.
+    A request that is not touched has lm-eval's value up to rounding: the answers of a question
+    share one pass over it (`answers`). With the border "lm-eval" lm-eval scores, to the last digit.
+    `is_greedy` of a healed answer asks that each token from the shared boundary is the likeliest.
     """
 
     def __init__(self, *args: Any, border: str = "heal", **options: Any) -> None:
@@ -70,6 +72,8 @@ class BorderLM(HFLM):  # type: ignore[misc]
         self._touched: dict[tuple[str, str], tuple[Ids, Ids]] = {}
         self._last: tuple[str, Ids] = ("", [])
         self._healer = healer_of(self.tokenizer)
+        self._answers = Answers(self.model)
+        self.report: PhaseProgress | None = None  # called with the answers that are done
 
     def reset_counts(self) -> None:
         """Begin another task."""
@@ -107,41 +111,48 @@ class BorderLM(HFLM):  # type: ignore[misc]
             if strings is not None and tuple(strings) in self._touched
         ]
         self.counts.touched += len(touched)
-        options: Any = {"disable_tqdm": disable_tqdm, "override_bs": override_bs}
-        if self.border == "lm-eval" or not touched:
+        if self.border == "lm-eval":
+            options: Any = {"disable_tqdm": disable_tqdm, "override_bs": override_bs}
             return list(super()._loglikelihood_tokens(requests, **options))
-        found: list[Any] = [None] * len(requests)
-        kept = self._composing_batches(requests, set(touched))
-        values = super()._loglikelihood_tokens([request for _, request in kept], **options)
-        for (place, _), value in zip(kept, values, strict=True):
-            found[place] = value
         own = [tuple(requests[place][0]) for place in touched]
-        for place, strings, value in zip(touched, own, self._score(own, options), strict=True):
-            found[place] = value
-            self.cache_hook.add_partial("loglikelihood", strings, value)
+        healed = dict(zip(touched, self._wanted(own), strict=True))
+        wanted = [
+            healed[place] if place in healed else (self._fitting(given, scored), None)
+            for place, (_, given, scored) in enumerate(requests)
+        ]
+        parts = list(dict.fromkeys(part for both in wanted for part in both if part is not None))
+        values = self._answers.log_probabilities(parts, self._batch_tokens(parts), self.report)
+        by_part = dict(zip(parts, values, strict=True))
+        found = [
+            (by_part[first][0] - (0.0 if second is None else by_part[second][0]), by_part[first][1])
+            for first, second in wanted
+        ]
+        for (strings, _, _), value in zip(requests, found, strict=True):
+            if strings is not None:
+                self.cache_hook.add_partial("loglikelihood", strings, value)
         return found
 
-    def _composing_batches(
-        self, requests: list[_Request], touched: set[int]
-    ) -> list[tuple[int, _Request]]:
-        """What lm-eval is to score, so that requests that are not touched get its very digits.
+    def _fitting(self, given: Ids, scored: Ids) -> Part:
+        """The ids, without the first ones of the context where the model has no positions left."""
+        if not 1 <= len(scored) <= self.max_length:
+            raise ValueError(
+                f"an answer has {len(scored)} tokens after its context; it must have at least one, "
+                f"and at most as many as the model has positions (max_length, {self.max_length})"
+            )
+        excess = max(len(given) + len(scored) - self.max_length - 1, 0)
+        if excess:
+            _LOG.warning("Truncating %d tokens from the left.", excess)
+        return tuple(given[excess:]), tuple(scored)
 
-        The padding of a batch changes the last digits. So where batches hold several requests,
-        touched ones keep their places (without strings: their values are not cached). Those without
-        an id to score have no place of their own: lm-eval refuses them, or reuses another's logits.
-        """
-        if len(touched) == len(requests):
-            return []
-        is_single = self.batch_size == 1
-        places = [i for i in range(len(requests)) if not (is_single and i in touched)]
-        return [
-            (i, (None if i in touched else requests[i][0], requests[i][1], requests[i][2]))
-            for i in places
-            if requests[i][2] or i not in touched
-        ]
+    def _batch_tokens(self, parts: Sequence[Part]) -> int:
+        """Room for as many of the longest as the batch size says."""
+        if isinstance(self.batch_size, str):
+            return _AUTO_TOKENS.get(self.device.type, 1 << 14)
+        longest = max((len(given) + len(scored) for given, scored in parts), default=1)
+        return int(self.batch_size) * longest
 
-    def _score(self, strings: list[tuple[str, str]], options: Any) -> list[tuple[float, bool]]:
-        """The values of touched requests: log P(first part) - log P(second, where there is one)."""
+    def _wanted(self, strings: list[tuple[str, str]]) -> list[tuple[Part, Part | None]]:
+        """Of touched requests: a value is log P(first part) - log P(second, where there is one)."""
         by_context: dict[str, list[tuple[Ids, Ids]]] = {}
         for context, answer in strings:
             by_context.setdefault(context, []).append(self._touched[context, answer])
@@ -160,12 +171,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
                 wanted.append(
                     (self._part(given, whole, n, given), self._part(given, given, n, whole))
                 )
-        parts = list(dict.fromkeys(part for both in wanted for part in both if part is not None))
-        priced = dict(zip(parts, self._price(parts, options), strict=True))
-        return [
-            (priced[first][0] - (0.0 if second is None else priced[second][0]), priced[first][1])
-            for first, second in wanted
-        ]
+        return wanted
 
     def _part(self, given: Ids, ids: Ids, boundary: int, other: Ids) -> Part:
         """`ids` from the boundary on, after what fits of the rest beside the longer of the two."""
@@ -184,23 +190,6 @@ class BorderLM(HFLM):  # type: ignore[misc]
         scored = self.tok_encode(moved + answer, add_special_tokens=False)
         is_same = self.tok_decode([*given, *scored]) == self.tok_decode(whole)
         return (tuple(given), tuple(scored)) if scored and is_same else None
-
-    def _price(self, parts: list[Part], options: Any) -> list[tuple[float, bool]]:
-        """lm-eval's values of ids.
-
-        Its cache of logits joins requests that give the model the same ids. It would misplace
-        the scored ids where these begin at different places, so then it is not used.
-        """
-        starts: dict[tuple[int, ...], set[int]] = {}
-        for given, scored in parts:
-            starts.setdefault((*given, *scored[:-1]), set()).add(len(given))
-        before: bool = vars(self)["logits_cache"]
-        self.logits_cache = before and all(len(own) == 1 for own in starts.values())
-        try:
-            rows = [(None, list(given), list(scored)) for given, scored in parts]
-            return list(super()._loglikelihood_tokens(rows, **options))
-        finally:
-            self.logits_cache = before
 
     def generate_until(self, requests: list[Any], **options: Any) -> list[str]:
         """The generated texts, without what was taken back of a healed prompt."""

@@ -38,7 +38,7 @@ from vocabshift.evaluation.harness.rows import (
 )
 from vocabshift.evaluation.lines.subject import subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
-from vocabshift.progress import Progress
+from vocabshift.progress import Progress, in_phase
 from vocabshift.results import Results
 
 _SEED = 1234  # lm-eval's own, of examples and of numpy and torch
@@ -91,7 +91,8 @@ def run_harness(
     row "TASK/touched" has the share of requests. `done`: rows by (subject, task label) that are
     there already; `keep` is called with what is new. `models`: folders or Hub names, loaded in
     `dtype` on `device` ("auto": a GPU where there is one), with code of their own only if
-    `trust_remote_code`. `progress` is called with the subject as phase, tasks done and all tasks.
+    `trust_remote_code`. `progress` is called with the subject as phase, tasks done and all tasks;
+    and with subject and task, answers done and all answers of the task.
     Raises ValueError for an unknown task,
     FileNotFoundError where `data` is no folder, ImportError without lm-eval; whatever else goes
     wrong with one model or task is among the failures.
@@ -123,6 +124,7 @@ def run_harness(
                             lm = _language_model(
                                 source, batch_size, dtype, device, border, trust_remote_code
                             )
+                        lm.report = in_phase(progress, f"{subject}: {request.label}")
                         known[key], said = _evaluate(lm, task, subject, request, limit)
                         notes += said
                         if keep is not None:

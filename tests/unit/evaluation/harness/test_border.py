@@ -15,8 +15,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
 
 import small_models
+from vocabshift.evaluation.harness import answers
 from vocabshift.evaluation.harness.border import BorderLM, is_touched, shared_length
 from vocabshift.evaluation.harness.run import _accelerate_as_it_was
+from vocabshift.models.token_loss import token_choices
 
 QUESTION = "Who sat?\nA. the cat\nB. the day\nAnswer:"
 LETTERS = (" A", " B", " C", " D")
@@ -98,10 +100,8 @@ def test_a_learned_token_at_the_border_gave_an_answer_for_nothing() -> None:
 
 @pytest.mark.parametrize("border", ["heal", "split", "lm-eval"])
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_untouched_requests_keep_lm_evals_value_to_the_last_digit(
-    border: str, batch_size: int
-) -> None:
-    """Beside touched ones too, whose lengths share the padding of a batch."""
+def test_untouched_requests_keep_lm_evals_value(border: str, batch_size: int) -> None:
+    """With the border "lm-eval" to the last digit; else up to rounding, as answers share passes."""
     pairs = [
         (f"{'word ' * n}{QUESTION}", answer)
         for n in range(4)
@@ -115,7 +115,7 @@ def test_untouched_requests_keep_lm_evals_value_to_the_last_digit(
         for (context, answer), own, other in zip(pairs, ours, theirs, strict=True):
             whole = tokenizer.encode(context + answer)
             if border == "lm-eval" or not is_touched(tokenizer.encode(context), whole):
-                assert own == other
+                assert own == (other if border == "lm-eval" else pytest.approx(other, abs=1e-4))
             else:
                 assert 0.0 == other
                 assert own != 0.0
@@ -139,18 +139,17 @@ def test_all_answers_are_scored_where_lm_eval_refuses(batch_size: int) -> None:
 
 
 def test_one_pass_of_the_model_serves_all_letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """lm-eval's cache of logits, kept: the context's end and four answers after the same ids."""
+    """The context's end and four answers after the same ids."""
     lm = make_lm(BorderLM, FOUR_LETTERS)
-    widths: list[int] = []
-    plain = lm._model_call
+    shapes: list[tuple[int, ...]] = []
 
-    def call(inps: Any, **options: Any) -> Any:
-        widths.append(inps.shape[0])
-        return plain(inps, **options)
+    def choices(model: Any, ids: Any, *args: Any, **inputs: Any) -> Any:
+        shapes.append(tuple(ids.shape))
+        return token_choices(model, ids, *args, **inputs)
 
-    monkeypatch.setattr(lm, "_model_call", call)
+    monkeypatch.setattr(answers, "token_choices", choices)
     values(lm, [(QUESTION, letter) for letter in LETTERS])
-    assert [1] == widths
+    assert [(1, len(FOUR_LETTERS.encode(QUESTION)) - 1)] == shapes
 
 
 def test_logits_are_not_shared_by_ids_that_begin_at_different_places() -> None:
@@ -163,7 +162,6 @@ def test_logits_are_not_shared_by_ids_that_begin_at_different_places() -> None:
         n = shared_length([given, whole])
         expected = log_p(lm, given[:n], whole[n:]) - log_p(lm, given[:n], given[n:])
         assert value == pytest.approx(expected, abs=1e-5)
-    assert lm.logits_cache
 
 
 def test_the_request_cache_gets_the_value_of_the_rule() -> None:
@@ -182,11 +180,12 @@ def test_the_request_cache_gets_the_value_of_the_rule() -> None:
 
 
 def test_whole_texts_have_no_border() -> None:
-    """Rolling log likelihood is lm-eval's."""
+    """Rolling log likelihood is lm-eval's, up to rounding."""
     requests = asked([(QUESTION + " A",), ("the cat" * 60,)], "loglikelihood_rolling")
     theirs = make_lm(HFLM, ONE_LETTER).loglikelihood_rolling(requests, disable_tqdm=True)
     lm = make_lm(BorderLM, ONE_LETTER)
-    assert theirs == lm.loglikelihood_rolling(requests, disable_tqdm=True)
+    ours = lm.loglikelihood_rolling(requests, disable_tqdm=True)
+    assert theirs == pytest.approx(ours, rel=1e-6)
     assert 0 == lm.counts.touched
 
 
