@@ -107,6 +107,7 @@ _TOTAL = {
 }
 SPELLINGS = {
     regexes.KIMI_OWN: regexes.KIMI,
+    regexes.CL100K_POSSESSIVE.replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"): regexes.CL100K_TIKTOKEN,
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|"
     r"\s++$|\s+(?!\S)|\s": regexes.GPT2,
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": regexes.GPT2,
