@@ -99,6 +99,7 @@ def test_matches_alone_are_all_of_a_text(text: str) -> None:
         (split,) = NAMED[name]
         removed = Split(split.regex, "Removed", invert=True)
         assert split == removed.defined()
+        assert Split(split.regex, "Removed") == Split(split.regex, "Removed").defined()
         assert pre_tokenizer([removed])(text) == both_of(name)(text)
 
 
