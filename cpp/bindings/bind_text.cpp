@@ -117,14 +117,20 @@ void register_text(py::module_& m) {
   py::native_enum<Pattern>(m, "Pattern", "enum.Enum", "The patterns that have a scanner.")
       .value("GPT2", Pattern::kGpt2)
       .value("CL100K", Pattern::kCl100k)
+      .value("CL100K_TIKTOKEN", Pattern::kCl100kTiktoken)
+      .value("CL100K_POSSESSIVE", Pattern::kCl100kPossessive)
       .value("QWEN2", Pattern::kQwen2)
+      .value("QWEN35", Pattern::kQwen35)
       .value("O200K", Pattern::kO200k)
+      .value("KIMI", Pattern::kKimi)
       .value("TEKKEN", Pattern::kTekken)
+      .value("DEEPSEEK", Pattern::kDeepseek)
       .value("MATRA", Pattern::kMatra)
       .value("INDIC", Pattern::kIndic)
       .value("GPT2_REPAIRED", Pattern::kGpt2Repaired)
       .value("CL100K_REPAIRED", Pattern::kCl100kRepaired)
       .value("QWEN2_REPAIRED", Pattern::kQwen2Repaired)
+      .value("QWEN35_REPAIRED", Pattern::kQwen35Repaired)
       .value("TEKKEN_REPAIRED", Pattern::kTekkenRepaired)
       .value("WALLS", Pattern::kBoundaries)
       .value("INDIC_WALLS", Pattern::kIndicBoundaries)
@@ -145,6 +151,20 @@ void register_text(py::module_& m) {
            py::arg("scripts"), py::arg("linkers"), py::arg("conjuncts"));
   py::class_<JoinedWords>(m, "JoinedWords", "A step: a word pattern without its space boundary.")
       .def(py::init([](Pattern words) { return JoinedWords{words}; }), py::arg("words"));
+  py::class_<CharacterRuns>(m, "CharacterRuns",
+                            "A step that cuts around, after or before characters of a set.")
+      .def(py::init([](std::uint8_t bits,
+                       const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges,
+                       std::size_t longest, const std::string& cut) {
+             if (cut != "around" && cut != "after" && cut != "before") {
+               throw std::invalid_argument("cut is around, after or before");
+             }
+             return CharacterRuns(bits, {ranges.begin(), ranges.end()}, longest,
+                                  cut == "around"  ? CharacterRuns::Cut::kAround
+                                  : cut == "after" ? CharacterRuns::Cut::kAfter
+                                                   : CharacterRuns::Cut::kBefore);
+           }),
+           py::arg("class_bits"), py::arg("ranges"), py::arg("longest"), py::arg("cut"));
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")
       .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))

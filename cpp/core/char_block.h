@@ -30,7 +30,9 @@ struct CharBlock {
   std::uint64_t upper, lower, other, mark;  // letters: \p{Lu} or \p{Lt}; \p{Ll}; \p{Lm} or \p{Lo}
   std::uint64_t number, white, newline;     // newlines are white too
   std::uint64_t space, apostrophe, slash;   // these very characters
+  std::uint64_t symbol;                     // \p{P} or \p{S}
   std::uint64_t joiner = 0;                 // ZWJ and ZWNJ: their first bytes
+  std::uint64_t han = 0;                    // of that script: their first bytes
   std::uint64_t above = 0;                  // all that is not ASCII
   std::uint64_t leads = ~std::uint64_t{0};  // first bytes
   unsigned size = kBytes;                   // of the whole characters, at least 1
@@ -58,6 +60,7 @@ struct CharBlock {
 
   void classify_ascii(const __m128i* parts) {
     upper = lower = other = mark = number = white = newline = space = apostrophe = slash = 0;
+    symbol = 0;
     for (int i = 0; i < 4; ++i) {
       const __m128i part = parts[i];
       const int shift = 16 * i;
@@ -65,9 +68,11 @@ struct CharBlock {
       const auto small = bits_of(_mm_slli_epi16(part, 2));  // the bit 0x20
       const __m128i blanks = equal(part, ' ');
       const __m128i controls = between(part, '\t', '\r');
+      const __m128i digits = between(part, '0', '9');
       lower |= (letters & small) << shift;
       upper |= (letters & ~small) << shift;
-      number |= bits_of(between(part, '0', '9')) << shift;
+      number |= bits_of(digits) << shift;
+      symbol |= (bits_of(_mm_andnot_si128(digits, between(part, '!', '~'))) & ~letters) << shift;
       white |= bits_of(_mm_or_si128(blanks, controls)) << shift;
       space |= bits_of(blanks) << shift;
       newline |= bits_of(_mm_or_si128(equal(part, '\n'), equal(part, '\r'))) << shift;
@@ -79,10 +84,11 @@ struct CharBlock {
   // Classes of the code points below U+1000, which are nearly all of the text of India: one look
   // where the whole range takes two.
   static constexpr std::size_t kLowEnd = 0x1000;
+  static constexpr char32_t kFirstHan = 0x2E80;
   static const std::array<std::uint8_t, kLowEnd>& low_classes() {
     static const auto classes = [] {
       std::array<std::uint8_t, kLowEnd> made{};
-      for (char32_t c = 0; c < kLowEnd; ++c) made[c] = char_class(c);
+      for (char32_t c = 0; c < kLowEnd; ++c) made[c] = class_bits(c);
       return made;
     }();
     return classes;
@@ -105,22 +111,24 @@ struct CharBlock {
       const auto offset = static_cast<unsigned>(std::countr_zero(left));
       std::uint32_t word;
       std::memcpy(&word, at + offset, 4);
-      std::uint32_t class_bits;
+      std::uint32_t bits;
       if ((word & 0xFF) == 0xE0) [[likely]] {  // U+0800 to U+0FFF
-        class_bits = low[(word >> 2 & 0xFC0) | (word >> 16 & 0x3F)];
+        bits = low[(word >> 2 & 0xFC0) | (word >> 16 & 0x3F)];
       } else {
-        class_bits = class_at(at + offset).bits;
-        joiner |= std::uint64_t{is_joiner(at + offset, at + kBytes)} << offset;
+        const char32_t c = decode_utf8(at + offset).code_point;
+        bits = class_bits(c);
+        joiner |= std::uint64_t{c == U'\u200C' || c == U'\u200D'} << offset;
+        if (c >= kFirstHan) han |= std::uint64_t{is_han(c)} << offset;
       }
-      class_bits *= 0x01010101u;  // for all its bytes; the next character's follow over the rest
-      std::memcpy(classes + offset, &class_bits, 4);
+      bits *= 0x01010101u;  // for all its bytes; the next character's follow over the rest
+      std::memcpy(classes + offset, &bits, 4);
     }
     gather(classes);
   }
 
   // From a byte for each to a bit.
   void gather(const std::uint8_t* classes) {
-    std::uint64_t bits[6] = {};
+    std::uint64_t bits[7] = {};
     for (int i = 0; i < 4; ++i) {
       const __m128i part = _mm_load_si128(reinterpret_cast<const __m128i*>(classes) + i);
       const int shift = 16 * i;
@@ -130,6 +138,7 @@ struct CharBlock {
       bits[3] |= bits_of(_mm_slli_epi16(part, shift_of(kMark))) << shift;
       bits[4] |= bits_of(_mm_slli_epi16(part, shift_of(kNumber))) << shift;
       bits[5] |= bits_of(_mm_slli_epi16(part, shift_of(kSpace))) << shift;
+      bits[6] |= bits_of(part) << shift;  // kSymbol
     }
     upper |= bits[0] & above;
     lower |= bits[1] & above;
@@ -137,6 +146,7 @@ struct CharBlock {
     mark |= bits[3] & above;
     number |= bits[4] & above;
     white |= bits[5] & above;
+    symbol |= bits[6] & above;
   }
   static constexpr int shift_of(CharClass bit) { return 7 - std::countr_zero(unsigned{bit}); }
 };

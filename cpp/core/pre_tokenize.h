@@ -15,6 +15,7 @@
 
 #include "core/scan.h"
 #include "core/scan_boundaries.h"
+#include "core/scan_characters.h"
 #include "core/scan_syllables.h"
 #include "core/scan_words.h"
 #include "core/types.h"
@@ -23,15 +24,21 @@ namespace vocabshift {
 
 enum class Pattern {
   kGpt2,
-  kCl100k,        // Llama-3 too
-  kQwen2,         // cl100k with single digits
-  kO200k,         // Llama-4 too
-  kTekken,        // o200k without contractions, with single digits
-  kMatra,         // cl100k with marks as letters, newlines never with punctuation
-  kIndic,         // o200k with joiners inside words
-  kGpt2Repaired,  // gpt2, cl100k, qwen2 with marks and joiners after letters
+  kCl100k,            // Llama-3 too
+  kCl100kTiktoken,    // as tiktoken has it: white space at the end of the text is never cut
+  kCl100kPossessive,  // as `tokenizers` reads tiktoken's regex: and digits are never
+  kQwen2,             // cl100k with single digits
+  kQwen35,            // qwen2 with marks inside words, and not inside punctuation
+  kO200k,             // Llama-4 too
+  kKimi,              // o200k with runs of Han characters apart
+  kTekken,            // o200k without contractions, with single digits
+  kDeepseek,          // the third step of DeepSeek-V3
+  kMatra,             // cl100k with marks as letters, newlines never with punctuation
+  kIndic,             // o200k with joiners inside words
+  kGpt2Repaired,      // gpt2, cl100k, qwen2 with marks and joiners after letters
   kCl100kRepaired,
   kQwen2Repaired,
+  kQwen35Repaired,
   kTekkenRepaired,   // tekken with joiners inside words
   kBoundaries,       // digits, punctuation runs, newlines and whitespace runs stand alone
   kIndicBoundaries,  // likewise; a joiner after a letter is no punctuation
@@ -74,7 +81,7 @@ struct JoinedWords {
 // with the pre-token before it. Without steps the text is one pre-token.
 class PreTokenizer {
  public:
-  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords>;
+  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns>;
 
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
@@ -116,6 +123,8 @@ class PreTokenizer {
       split_sentences(*policy, text, pre_token);
     } else if (const auto* joined = std::get_if<JoinedWords>(&step)) {
       split_joined(joined->words, text, pre_token);
+    } else if (const auto* runs = std::get_if<CharacterRuns>(&step)) {
+      runs->split(text, pre_token);
     } else {
       scan::syllables(text, *std::get_if<SyllableRules>(&step), pre_token);
     }
@@ -128,6 +137,18 @@ class PreTokenizer {
         return scan::words<scan::Gpt2>(text, pre_token);
       case Pattern::kCl100k:
         return scan::words<scan::Cl100k>(text, pre_token);
+      case Pattern::kCl100kTiktoken:
+        return scan::words<scan::Cl100kTiktoken>(text, pre_token);
+      case Pattern::kCl100kPossessive:
+        return scan::words<scan::Cl100kPossessive>(text, pre_token);
+      case Pattern::kQwen35:
+        return scan::words<scan::Qwen35>(text, pre_token);
+      case Pattern::kKimi:
+        return scan::words<scan::Kimi>(text, pre_token);
+      case Pattern::kDeepseek:
+        return scan::words<scan::Deepseek>(text, pre_token);
+      case Pattern::kQwen35Repaired:
+        return scan::words<scan::Qwen35Repaired>(text, pre_token);
       case Pattern::kQwen2:
         return scan::words<scan::Qwen2>(text, pre_token);
       case Pattern::kO200k:

@@ -1,5 +1,5 @@
-// One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, o200k, tekken, matra, and those
-// with marks or joiners in their words.
+// One pass over UTF-8 for the words-patterns: gpt2, cl100k, qwen2, qwen35, o200k, kimi, tekken,
+// matra, and those with marks or joiners in their words.
 // Header-only: the loops inline into counting and encoding. Owns the primitives that the other
 // scanners (scan_boundaries.h, scan_syllables.h) are made of too.
 //
@@ -27,12 +27,23 @@ struct Classed {
   const auto lead = static_cast<unsigned char>(*at);
   if (lead < 0x80) return {tables::kClassBlocks[lead], 1};  // ASCII is the first block
   const Decoded decoded = decode_utf8(at);
-  return {char_class(decoded.code_point), decoded.length};
+  return {class_bits(decoded.code_point), decoded.length};
 }
 
 inline std::uint32_t char_length(const char* at) {
   const auto lead = static_cast<unsigned char>(*at);
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// Whether a character of the script Han stands at `at`.
+inline bool is_han_at(const char* at) {
+  constexpr unsigned char kFirstLead = 0xE2;  // of U+2E80, the first character of the script
+  return static_cast<unsigned char>(*at) >= kFirstLead && is_han(decode_utf8(at).code_point);
+}
+
+inline const char* skip_han(const char* at, const char* end) {
+  while (at < end && is_han_at(at)) at += char_length(at);
+  return at;
 }
 
 inline constexpr std::uint32_t kJoinerLength = 3;
@@ -74,8 +85,9 @@ const char* match_contraction(const char* at, const char* end) {
 // Subtle: o200k tries its first alternative without the optional prefix before the second one with
 // it. That matters where the prefix is a mark, which is a letter too: see kFirstOnly.
 // With kJoiners a joiner is one more mark, but only after a letter of this word: the ZWJ of an
-// emoji sequence may follow a mark too (a variation selector).
-template <bool kFirstOnly, bool kJoiners>
+// emoji sequence may follow a mark too (a variation selector). With kHan neither class has a
+// character of that script.
+template <bool kFirstOnly, bool kJoiners, bool kHan>
 const char* match_cased(const char* at, const char* end) {
   constexpr std::uint8_t kEither = kOtherLetter | kMark;
   const char* last_either = nullptr;  // end of the last character that both classes hold
@@ -83,6 +95,7 @@ const char* match_cased(const char* at, const char* end) {
   const char* p = at;
   while (p < end) {
     const Classed next = class_at(p);
+    if (kHan && is_han_at(p)) break;
     if (next.bits & (kUpper | kEither)) {
       p += next.length;
       if (next.bits & kEither) last_either = p;
@@ -96,6 +109,7 @@ const char* match_cased(const char* at, const char* end) {
   const char* lower = p;  // the next character is in neither class of the loop above
   while (lower < end) {
     const Classed next = class_at(lower);
+    if (kHan && is_han_at(lower)) break;
     if (next.bits & (kLower | kEither)) {
       lower += next.length;
     } else if (kJoiners && lower != p && is_joiner(lower, end)) {
@@ -111,7 +125,7 @@ const char* match_cased(const char* at, const char* end) {
 }
 
 // Whitespace run at `at` (not empty): newline runs, trailing whitespace, or what precedes a word.
-template <bool kNewlineRuns>
+template <bool kNewlineRuns, bool kTextEnd = false>
 const char* match_space(const char* at, const char* end) {
   const char* after_newline = nullptr;
   const char* last = at;  // start of the run's last character
@@ -123,6 +137,7 @@ const char* match_space(const char* at, const char* end) {
     p += next.length;
     if (next.bits & kNewline) after_newline = p;
   }
+  if (kTextEnd && p == end) return p;
   if (kNewlineRuns && after_newline) return after_newline;
   if (p == end || last == at) return p;
   return last;
@@ -133,7 +148,7 @@ const char* match_punctuation(const char* at, const char* end) {
   const char* p = at;
   while (p < end) {
     const Classed next = class_at(p);
-    if (next.bits & (kSpace | kLetter | kNumber)) break;
+    if (next.bits & (kSpace | kLetter | kNumber | (Rules::kMarksPunctuate ? 0 : kMark))) break;
     p += next.length;
   }
   if (p == at || Rules::kTail == 0) return p;
@@ -155,10 +170,13 @@ template <class Rules, bool kFirstOnly = false>
 const char* match_letters(const char* at, const char* end) {
   if constexpr (Rules::kMarksFollow) {
     return match_marked_word(at, end);
+  } else if constexpr (Rules::kMarkedLetters && Rules::kJoiners) {
+    const char* const letter = skip_class(at, end, kMark);
+    return match_marked_word(letter, end);  // or the marks alone
   } else if constexpr (!Rules::kCasedLetters) {
     return skip_class(at, end, Rules::kMarkedLetters ? kLetter | kMark : kLetter);
   } else {
-    const char* stop = match_cased<kFirstOnly, Rules::kJoiners>(at, end);
+    const char* stop = match_cased<kFirstOnly, Rules::kJoiners, Rules::kHan>(at, end);
     if constexpr (Rules::kTrailingContraction) {
       if (stop != at) stop = match_contraction<Rules::kFoldCase>(stop, end);
     }
@@ -184,7 +202,7 @@ template <class Rules>
 [[gnu::always_inline]] inline const char* match_rest(const char* at, const char* end,
                                                      Classed first) {
   const char* const second = at + first.length;
-  if (Rules::kMaxDigits == 0 && *at == ' ' && second < end) {
+  if (Rules::kSpacePrefixOnly && *at == ' ' && second < end) {
     const char* stop = match_digits<Rules>(second, end);
     if (stop != second) return stop;
   }
@@ -193,7 +211,7 @@ template <class Rules>
     const char* stop = match_punctuation<Rules>(second, end);
     if (stop != second) return stop;
   }
-  if (first.bits & kSpace) return match_space<Rules::kNewlineRuns>(at, end);
+  if (first.bits & kSpace) return match_space<Rules::kNewlineRuns, Rules::kTextEnd>(at, end);
   return match_punctuation<Rules>(at, end);
 }
 
@@ -203,6 +221,10 @@ template <class Rules>
 const char* next_word(const char* at, const char* end) {
   if constexpr (Rules::kLeadingContraction) {
     const char* stop = match_contraction<Rules::kFoldCase>(at, end);
+    if (stop != at) return stop;
+  }
+  if constexpr (Rules::kHan) {
+    const char* const stop = skip_han(at, end);
     if (stop != at) return stop;
   }
   const Classed first = class_at(at);

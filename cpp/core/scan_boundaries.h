@@ -38,7 +38,7 @@ const char* match_boundary(const char* begin, const char* at, const char* end, C
   int length = 0;
   while (p < end) {
     const Classed next = class_at(p);
-    if (next.bits != 0) break;
+    if (next.bits & ~kSymbol) break;
     p += next.length;
     ++length;
   }

@@ -1,4 +1,4 @@
-// What each words-pattern allows: the constants that the scanners (scan.h, scan_blocks.h) are
+// What each words-pattern allows: the constants that the scanners (scan.h, scan_words.h) are
 // compiled for. The regex text of each stands in src/vocabshift/text/regexes.py.
 #pragma once
 
@@ -14,9 +14,13 @@ struct Gpt2 {
   static constexpr bool kLeadingContraction = true;
   static constexpr bool kTrailingContraction = false;
   static constexpr bool kFoldCase = false;  // (?i:…) in contractions
-  static constexpr int kMaxDigits = 0;      // 0: " ?\p{N}+"
+  static constexpr int kMaxDigits = 0;      // 0: "\p{N}+", after " ?" with kSpacePrefixOnly
   static constexpr int kTail = 0;           // after punctuation: 0 nothing, 1 [\r\n]*, 2 [\r\n/]*
   static constexpr bool kNewlineRuns = false;  // has "\s*[\r\n]+"
+  static constexpr bool kTextEnd = false;      // before it "\s+$"
+  static constexpr bool kMarksPunctuate =
+      true;                            // "[^\s\p{L}\p{N}]+": punctuation goes on over marks
+  static constexpr bool kHan = false;  // first "\p{Han}+"; no word of cased letters has any
 };
 struct Cl100k {
   static constexpr bool kCasedLetters = false;
@@ -30,9 +34,25 @@ struct Cl100k {
   static constexpr int kMaxDigits = 3;
   static constexpr int kTail = 1;
   static constexpr bool kNewlineRuns = true;
+  static constexpr bool kTextEnd = false;
+  static constexpr bool kMarksPunctuate = true;
+  static constexpr bool kHan = false;
+};
+struct Cl100kTiktoken : Cl100k {
+  static constexpr bool kTextEnd = true;
+};
+struct Cl100kPossessive : Cl100kTiktoken {
+  static constexpr int kMaxDigits = 0;
 };
 struct Qwen2 : Cl100k {
   static constexpr int kMaxDigits = 1;
+};
+struct Qwen35 : Qwen2 {
+  static constexpr bool kMarkedLetters = true;
+  static constexpr bool kMarksPunctuate = false;
+};
+struct Qwen35Repaired : Qwen35 {
+  static constexpr bool kJoiners = true;
 };
 struct Gpt2Repaired : Gpt2 {
   static constexpr bool kMarksFollow = true;
@@ -59,6 +79,9 @@ struct O200k {
   static constexpr int kMaxDigits = 3;
   static constexpr int kTail = 2;
   static constexpr bool kNewlineRuns = true;
+  static constexpr bool kTextEnd = false;
+  static constexpr bool kMarksPunctuate = true;
+  static constexpr bool kHan = false;
 };
 struct Tekken : O200k {
   static constexpr bool kTrailingContraction = false;
@@ -69,6 +92,10 @@ struct Indic : O200k {
 };
 struct TekkenRepaired : Tekken {
   static constexpr bool kJoiners = true;
+};
+struct Kimi : O200k {
+  static constexpr int kTail = 1;
+  static constexpr bool kHan = true;
 };
 
 }  // namespace vocabshift::scan

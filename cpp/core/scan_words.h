@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "core/char_block.h"
 #include "core/scan.h"
+#include "core/scan_deepseek.h"
 
 namespace vocabshift::scan {
 
@@ -70,8 +72,9 @@ std::uint64_t gpt2_word_starts(const char* at, const CharBlock& block, unsigned*
 // Digits that begin a group of kMaxDigits, and the first that is too far behind to tell.
 template <class Rules>
 std::uint64_t digit_starts(std::uint64_t number, std::uint64_t* hard) {
+  if constexpr (Rules::kMaxDigits == 0) return number & ~(number << 1);
   if constexpr (Rules::kMaxDigits == 1) return number;
-  static_assert(Rules::kMaxDigits == 1 || Rules::kMaxDigits == 3);
+  static_assert(Rules::kMaxDigits <= 1 || Rules::kMaxDigits == 3);
   const std::uint64_t behind_two = number & number << 1 & number << 2;
   std::uint64_t group = number & ~(number << 1);
   std::uint64_t starts = group;
@@ -101,13 +104,16 @@ std::uint64_t word_starts(const CharBlock& block, unsigned* known, unsigned* fir
     const std::uint64_t last = std::uint64_t{1} << (block.size - 1);
     hard |= block.apostrophe & (letter >> 1 | last);
   }
-  if constexpr (kMarksInWords) hard |= word_runs & block.mark;  // or punctuation, or a prefix
+  if constexpr (kMarksInWords && Rules::kMarksPunctuate) {
+    hard |= word_runs & block.mark;  // or punctuation, or a prefix
+  }
   if constexpr (Rules::kMarksFollow || Rules::kJoiners) hard |= block.joiner;
   std::uint64_t starts = digit_starts<Rules>(number, &hard);
   if constexpr (Rules::kCasedLetters) {
     starts |= block.upper & block.lower << 1;
     hard |= block.upper & (block.other | block.mark) << 1;
   }
+  if constexpr (Rules::kHan) hard |= block.han;
 
   // A space goes with the punctuation after it, newlines (and slashes) with that before them.
   const std::uint64_t punctuation_starts = punctuation & ~(punctuation << 1) & ~(block.space << 1);
@@ -155,7 +161,11 @@ BlockEnd words_of_block(const char* at, std::size_t left, F& pre_token) {
   if (left < block.size) block.size = static_cast<unsigned>(left);
   unsigned known, hard;
   std::uint64_t starts;
-  if constexpr (Rules::kSpacePrefixOnly) {
+  if constexpr (std::is_same_v<Rules, Deepseek>) {
+    starts = deepseek_starts(block, &hard);
+    known = known_end(block, hard);
+    starts &= block.leads & bits_below(known);
+  } else if constexpr (Rules::kSpacePrefixOnly) {
     starts = gpt2_word_starts<Rules>(at, block, &known, &hard);
   } else {
     starts = word_starts<Rules>(block, &known, &hard);

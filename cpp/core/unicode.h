@@ -16,6 +16,7 @@ enum CharClass : std::uint8_t {
   kNumber = 16,                              // \p{N}
   kSpace = 32,                               // \s
   kNewline = 64,                             // \r or \n, which are kSpace too
+  kSymbol = 128,                             // \p{P} or \p{S}; not told by char_class
   kLetter = kUpper | kLower | kOtherLetter,  // \p{L}
 };
 
@@ -53,12 +54,15 @@ inline std::uint16_t nfc_value(char32_t code_point) {
 }
 }  // namespace tables
 
-// Class bits of a code point; 0 for punctuation, symbols, controls, formats and unassigned.
-inline std::uint8_t char_class(char32_t code_point) {
+// All class bits of a code point; 0 for controls, formats and unassigned.
+inline std::uint8_t class_bits(char32_t code_point) {
   const std::size_t block = tables::kClassIndex[code_point >> tables::kBlockBits];
   return tables::kClassBlocks[block << tables::kBlockBits |
                               (code_point & ((1u << tables::kBlockBits) - 1))];
 }
+
+// The same without kSymbol: 0 for punctuation and symbols too.
+inline std::uint8_t char_class(char32_t code_point) { return class_bits(code_point) & ~kSymbol; }
 
 // Number of the code point's script: an index into script_name; 0 is "Unknown".
 inline std::uint8_t script_of(char32_t code_point) {

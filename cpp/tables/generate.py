@@ -32,6 +32,7 @@ CLASSES = {
     r"\p{N}": 16,
     r"\s": 32,
     r"[\r\n]": 64,
+    r"[\p{P}\p{S}]": 128,
 }
 SCRIPTS = """
 Common Inherited Latin Greek Cyrillic Armenian Hebrew Arabic Syriac Thaana Devanagari Bengali

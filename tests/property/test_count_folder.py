@@ -14,7 +14,8 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder, count_words_within, write_counts
 from vocabshift.text.counting import CorpusReader
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 
 corpora = st.lists(
     st.tuples(documents(max_documents=3), st.sampled_from((0.5, 1.0, 1.0, 2.25))),

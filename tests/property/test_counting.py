@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from reference.pre_tokenize import pre_tokenizer
 from strategies import documents, examples
 from vocabshift import _core
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 
 PATTERN = NAMED["o200k"]
 SCANNER = compile_pattern(PATTERN)

@@ -15,7 +15,8 @@ from reference.bpe import merged
 from strategies import documents, examples
 from vocabshift import _core
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.model import compile_merges

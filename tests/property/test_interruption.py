@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 from vocabshift import _core
-from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.text.patterns import get_pattern
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.tokenizer.model import compile_merges
 
 LOOKS = 3

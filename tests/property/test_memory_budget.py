@@ -17,7 +17,8 @@ from vocabshift import _core
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.languages import MATRA_SCRIPTS
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import RunContext

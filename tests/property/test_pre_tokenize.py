@@ -18,7 +18,8 @@ from reference.pre_tokenize import pre_tokenizer
 from repaired import repaired_pattern
 from strategies import DIGITS, LETTERS, SPACES, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, Split, compile_pattern, sentence_split
+from vocabshift.text import regexes
+from vocabshift.text.patterns import NAMED, Split, sentence_split
 from vocabshift.text.regexes import (
     BOUNDARIES,
     CL100K,
@@ -30,9 +31,11 @@ from vocabshift.text.regexes import (
     MATRA,
     O200K,
     QWEN2,
+    QWEN35,
     TEKKEN,
     join_words,
 )
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.writing import CONJUNCTS, LINKERS, SYLLABLES, TERMINALS, SentencePolicy
 
 POLICIES = {
@@ -41,21 +44,41 @@ POLICIES = {
     "every period": SentencePolicy(ascii_period="always"),
     "two terminals": SentencePolicy("।!"),
 }
-WORDS = {"gpt2": GPT2, "cl100k": CL100K, "qwen2": QWEN2, "o200k": O200K, "tekken": TEKKEN}
+WORDS = {
+    "gpt2": GPT2,
+    "cl100k": CL100K,
+    "qwen2": QWEN2,
+    "qwen35": QWEN35,
+    "o200k": O200K,
+    "tekken": TEKKEN,
+}
 REPAIRED = {
     f"{name} repaired": repaired_pattern(NAMED[name])
-    for name in ("gpt2", "cl100k", "qwen2", "tekken")
+    for name in ("gpt2", "cl100k", "qwen2", "qwen35", "tekken")
 }
+TIKTOKEN = {
+    "cl100k of tiktoken": regexes.CL100K_TIKTOKEN,
+    "cl100k of tiktoken, as tokenizers reads it": regexes.CL100K_POSSESSIVE,
+}
+CHARACTERS = tuple(
+    Split(regex, behavior)
+    for regex in (r"\p{N}", r"\p{N}{1,3}", regexes.DIGITS, "[\r\n]", " ")
+    for behavior in ("Isolated", "Contiguous", "MergedWithPrevious", "MergedWithNext")
+)
 STEPS = (
     *(Split(r) for r in (GPT2, CL100K, QWEN2, O200K, TEKKEN, MATRA, INDIC, SYLLABLES)),
     *(Split(r) for r in (BOUNDARIES, INDIC_BOUNDARIES, DIGIT_TRIPLES, HAN)),
+    *(Split(r) for r in (QWEN35, regexes.KIMI, *regexes.DEEPSEEK, *TIKTOKEN.values())),
+    *CHARACTERS,
     *(step for pattern in REPAIRED.values() for step in pattern),
     *(step for policy in POLICIES.values() for step in sentence_split(policy)),
 )
-NATIVE = {name: pattern for name, pattern in NAMED.items() if name not in ("qwen35", "deepseek")}
 PATTERNS = {
-    **NATIVE,
+    **NAMED,
     **REPAIRED,
+    **{name: (Split(regex),) for name, regex in TIKTOKEN.items()},
+    "deepseek's words": NAMED["deepseek"][2:],
+    "runs of digits": (Split(regexes.DIGITS + "+"), *NAMED["qwen35"]),
     **{
         f"{outer}-stage2 then {inner}": (*NAMED[f"{outer}-stage2"], *NAMED[inner])
         for outer, inner in (("ist", "o200k"), ("indic", "indic"), ("matra", "matra"))
@@ -123,7 +146,7 @@ def exported(pattern: tuple[Split, ...]) -> Callable[[str], list[str]]:
 
 
 # One character of every kind that some alternative of some pattern tells apart.
-KINDS = "aAſ'ǅʰक्1½ \t\n\r\u00a0/!.।😀"
+KINDS = "aAſ'ǅʰक्1½ \t\n\r\u00a0/!.।😀漢"
 
 
 @pytest.mark.parametrize("name", PATTERNS)

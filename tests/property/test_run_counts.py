@@ -19,7 +19,8 @@ from strategies import documents, examples
 from vocabshift.engines import RunPlan
 from vocabshift.errors import BoundTooHighError
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.text.patterns import get_pattern
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.tokenizer.tokenizer_json import to_json
 from vocabshift.trainers.base import Training
 from vocabshift.trainers.matra import MatraTrainer

@@ -18,14 +18,20 @@ from reference.pre_tokenize import pre_tokenizer
 from repaired import repaired_pattern
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED, Split
+from vocabshift.text.regexes import CL100K_POSSESSIVE, CL100K_TIKTOKEN
+from vocabshift.text.scanners import compile_pattern
 
 PATTERNS = {
-    **{name: NAMED[name] for name in ("gpt2", "cl100k", "qwen2", "o200k", "tekken", "indic")},
+    **{name: NAMED[name] for name in ("gpt2", "cl100k", "qwen2", "qwen35", "o200k", "kimi")},
+    **{name: NAMED[name] for name in ("tekken", "indic", "deepseek", "smollm")},
+    "tiktoken": (Split(CL100K_TIKTOKEN),),
+    "possessive": (Split(CL100K_POSSESSIVE),),
+    "deepseek's words": NAMED["deepseek"][2:],
     "matra": NAMED["matra"][:1],
     **{
         f"{name} repaired": repaired_pattern(NAMED[name])
-        for name in ("gpt2", "cl100k", "qwen2", "tekken")
+        for name in ("gpt2", "cl100k", "qwen2", "qwen35", "tekken")
     },
 }
 ALPHABETS = (
@@ -36,6 +42,8 @@ ALPHABETS = (
     "\u00a0\u3000 \t\n\v\f\r\u0085.a1/",
     "012९² a.",
     "😀漢—“”a தி\u0bcd'l",
+    "漢カ〇⺀a1 !#é\n",
+    "#aé!\u0301 \x00b\u200b1",
 )
 
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vocabshift.checks.portability import PatternLimit, pattern_limits
+from vocabshift.checks.portability import (
+    EngineParts,
+    PatternLimit,
+    engine_parts,
+    pattern_limits,
+)
 from vocabshift.checks.reachability import pipeline_reachability
 from vocabshift.checks.text import LanguageCheck, check_text
 from vocabshift.checks.vocabulary import (
@@ -71,6 +76,7 @@ class CheckReport:
     languages: tuple[LanguageCheck, ...]  # text that was tried, by language
     pattern_limits: tuple[PatternLimit, ...] = ()  # runtimes that its regexes are not for
     merge_residue: tuple[str, ...] | None = None  # used up by merges; None: no text, or not BPE
+    engine: EngineParts | None = None  # what encodes with it here; None: not BPE, so `tokenizers`
 
     @property
     def round_trip_failures(self) -> int:
@@ -160,6 +166,7 @@ def check(
         pattern_limits=(
             pattern_limits(as_tokenizer(value).pre_tokenizer) if value.kind == "BPE" else ()
         ),
+        engine=engine_parts(as_tokenizer(value)) if value.kind == "BPE" else None,
         merge_residue=(
             None
             if counts is None or value.kind != "BPE"

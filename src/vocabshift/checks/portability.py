@@ -1,8 +1,8 @@
-r"""Which runtimes cannot run a pre-tokenizer as it is written, known without running them.
+r"""What runs a tokenizer here, and which runtimes cannot, known without running them.
 
-Owns what their regex engines read and what they keep, tried with ExecuTorch's pytorch-tokenizers
-1.5.0 (RE2, then PCRE2) and iree-tokenizer 0.3.0. `runtimes` encodes text with every runtime that is
-installed, and finds other faults too.
+Owns what the regex engines of runtimes read and what they keep, tried with ExecuTorch's
+pytorch-tokenizers 1.5.0 (RE2, then PCRE2) and iree-tokenizer 0.3.0. `runtimes` encodes text with
+every runtime that is installed, and finds other faults too.
 """
 
 from __future__ import annotations
@@ -10,11 +10,81 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from vocabshift.checks.runtimes import RUNTIMES
+from vocabshift.text import patterns
+from vocabshift.text.normalize import name_of
+from vocabshift.text.scanners import run_by
 from vocabshift.text.splits import Split, uncovered
+from vocabshift.tokenizer.pipeline import Engine, needs_tokenizers, simple_normalizer
+
+if TYPE_CHECKING:
+    from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 
 Effect = Literal["loses text", "gives wrong ids", "does not load"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What runs a tokenizer here, part by part."""
+
+    engine: Engine
+    normalizer: Literal["core", "vocabshift", "tokenizers"] | None  # None: there is none
+    steps: tuple[tuple[str, str], ...]
+    """Of the pre-tokenizer: a regex (or the type of another step) and what runs it, by itself: the
+    name of a scanner of the core, or "tokenizers". The core runs all of them or none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        steps = [{"step": step, "run_by": by} for step, by in self.steps]
+        return {"engine": self.engine, "normalizer": self.normalizer, "steps": steps}
+
+
+def about_engine(entry: Mapping[str, Any]) -> list[str]:
+    """What encodes with a checked tokenizer here, in a sentence; none if that is not known."""
+    name, parts = entry["tokenizer"], entry.get("engine")
+    return [] if parts is None else [_sentence(name, parts)]
+
+
+def _sentence(name: str, parts: Mapping[str, Any]) -> str:
+    if parts["engine"] == "core":
+        scanners = ", ".join(step["run_by"] for step in parts["steps"])
+        return f"{name} is encoded by the core alone ({scanners or 'whole texts'})."
+    if parts["engine"] == "tokenizers":
+        return f"{name} is encoded by `tokenizers`, slowly: the core lacks a part of it."
+    slow = [f"the step {step['step']}" for step in parts["steps"] if step["run_by"] == "tokenizers"]
+    if parts["normalizer"] in ("tokenizers", "vocabshift"):
+        slow.insert(0, "the normalizer")
+    return f"{name} is encoded slowly: the core lacks {' and '.join(slow)}."
+
+
+def engine_parts(tokenizer: TokenizerParts) -> EngineParts:
+    """What `tokenizer.pipeline` runs for a BPE tokenizer, without compiling it."""
+    spec = tokenizer.pre_tokenizer
+    splits = patterns.from_spec(spec)
+    splits = patterns.text_splits(spec) if splits is None else splits
+    if splits is None:
+        steps = tuple((step["type"], "tokenizers") for step in patterns.flat(spec))
+    else:
+        steps = tuple((split.regex, run_by(split)) for split in splits)
+    cuts = all(by != "tokenizers" for _, by in steps)
+    normalizer = _normalizer_run_by(tokenizer, cuts=cuts)
+    if needs_tokenizers(tokenizer):
+        return EngineParts("tokenizers", normalizer and "tokenizers", steps)
+    is_core = cuts and normalizer in (None, "core")
+    return EngineParts("core" if is_core else "core behind tokenizers", normalizer, steps)
+
+
+def _normalizer_run_by(
+    tokenizer: TokenizerParts, *, cuts: bool
+) -> Literal["core", "vocabshift", "tokenizers"] | None:
+    simple, name = simple_normalizer(tokenizer.normalizer), name_of(tokenizer.normalizer)
+    if simple == ("", ""):
+        return None
+    if cuts and (simple is not None or name == "nfc"):
+        return "core"
+    return "tokenizers" if name is None else "vocabshift"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +109,15 @@ def pattern_limits(spec: Mapping[str, Any] | None) -> tuple[PatternLimit, ...]:
             if _ORDER[limit.effect] < _ORDER[found[limit.runtime].effect]:
                 found[limit.runtime] = limit
     return tuple(found.values())
+
+
+def about_limits(entry: Mapping[str, Any]) -> list[str]:
+    """The limits of a checked tokenizer, in sentences."""
+    return [
+        f"{RUNTIMES[limit['runtime']].label} {limit['effect']} with the pre-tokenizer of "
+        f"{entry['tokenizer']}: {limit['reason']}."
+        for limit in entry.get("pattern_limits", ())
+    ]
 
 
 _ORDER: Mapping[Effect, int] = {"loses text": 0, "gives wrong ids": 1, "does not load": 2}

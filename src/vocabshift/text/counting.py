@@ -24,7 +24,8 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder, count_words_within
 from vocabshift.text.documents import Documents, pack, read_ahead
 from vocabshift.text.normalize import normalizer_function
-from vocabshift.text.patterns import Pattern, compile_pattern, splitter
+from vocabshift.text.patterns import Pattern, splitter
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.weighing import Group, WeightedText, check_sampling_alpha
 
 

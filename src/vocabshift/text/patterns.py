@@ -1,22 +1,21 @@
 """Named pre-tokenization patterns, and how a pattern is written to ``tokenizer.json``.
 
 A pattern is an ordered list of Split steps (regex, behavior); each step splits the pre-tokens of
-the previous one. The regex text is the definition, and tests compare the core's scanners and the
-exported text (splits.py) with it. A pattern with a step that has no scanner runs through
-`tokenizers` itself, which is slower.
+the previous one. The regex text is the definition, and tests compare the core's scanners
+(scanners.py) and the exported text (splits.py) with it. A pattern with a step that has no scanner
+runs through `tokenizers` itself, which is slower.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vocabshift import _core
 from vocabshift.text import regexes
-from vocabshift.text.regexes import join_words, repair_regex
 from vocabshift.text.splits import Split
-from vocabshift.text.writing import SYLLABLES, SentencePolicy, syllable_rules
+from vocabshift.text.writing import SYLLABLES, SentencePolicy
 
 Pattern = tuple[Split, ...]
 
@@ -56,7 +55,7 @@ PATTERNS = (
     NamedPattern(
         "qwen35",
         (Split(regexes.QWEN35),),
-        "`qwen2` with marks inside words (Qwen3.5; no scanner)",
+        "`qwen2` with marks inside words and not inside punctuation (Qwen3.5 and 3.6)",
     ),
     NamedPattern(
         "o200k",
@@ -72,7 +71,17 @@ PATTERNS = (
     NamedPattern(
         "deepseek",
         tuple(map(Split, regexes.DEEPSEEK)),
-        "DeepSeek-V3's three steps (no scanner)",
+        "DeepSeek-V3's three steps: digits in threes; Chinese and kana; words and punctuation",
+    ),
+    NamedPattern(
+        "kimi",
+        (Split(regexes.KIMI),),
+        "`o200k` with runs of Han characters apart (Kimi-K2)",
+    ),
+    NamedPattern(
+        "smollm",
+        (Split(regexes.DIGITS), Split(regexes.GPT2)),
+        "single digits, then `gpt2` (SmolLM, StarCoder, Command-R)",
     ),
     NamedPattern(
         "indic",
@@ -115,35 +124,10 @@ PATTERNS = (
     ),
 )
 """The only list of named patterns. A new pattern is a row here. A new regex is a constant in
-regexes.py, and to be fast it needs a scanner in the core (`_SCANNERS`)."""
+regexes.py, and to be fast it needs a scanner in the core (scanners.py)."""
 
 NAMED: Mapping[str, Pattern] = {known.name: known.splits for known in PATTERNS}
 ALIASES = {alias: known.name for known in PATTERNS for alias in known.aliases}
-
-_SCANNERS = {
-    regexes.GPT2: _core.Pattern.GPT2,
-    regexes.CL100K: _core.Pattern.CL100K,
-    regexes.QWEN2: _core.Pattern.QWEN2,
-    regexes.O200K: _core.Pattern.O200K,
-    regexes.TEKKEN: _core.Pattern.TEKKEN,
-    regexes.MATRA: _core.Pattern.MATRA,
-    regexes.INDIC: _core.Pattern.INDIC,
-    repair_regex(regexes.GPT2): _core.Pattern.GPT2_REPAIRED,
-    repair_regex(regexes.CL100K): _core.Pattern.CL100K_REPAIRED,
-    repair_regex(regexes.QWEN2): _core.Pattern.QWEN2_REPAIRED,
-    repair_regex(regexes.TEKKEN): _core.Pattern.TEKKEN_REPAIRED,
-    regexes.BOUNDARIES: _core.Pattern.WALLS,
-    regexes.INDIC_BOUNDARIES: _core.Pattern.INDIC_WALLS,
-    regexes.DIGIT_TRIPLES: _core.Pattern.DIGIT_TRIPLES,
-    regexes.HAN: _core.Pattern.HAN,
-}
-
-_WORDS = (regexes.GPT2, regexes.CL100K, regexes.QWEN2, regexes.O200K, regexes.TEKKEN)
-_JOINED = {
-    join_words(words): _SCANNERS[words]
-    for own in _WORDS
-    for words in (own, repair_regex(own) or own)
-}
 
 
 def get_pattern(name_or_regex: str | Pattern) -> Pattern:
@@ -213,49 +197,51 @@ def to_spec(pattern: Pattern) -> dict[str, Any]:
 def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
     """The pattern of a byte-level pre-tokenizer, or None for any other pre-tokenizer.
 
-    Supports Split steps by regex or string, followed by one ByteLevel without a prefix space.
+    Supports the steps of `text_splits`, followed by one ByteLevel without a prefix space.
     """
-    if spec is None:
-        return None
-    steps = spec.get("pretokenizers", []) if spec.get("type") == "Sequence" else [spec]
+    steps = flat(spec)
     if not steps or steps[-1].get("type") != "ByteLevel" or steps[-1].get("add_prefix_space", True):
         return None
+    pattern = _splits(steps[:-1])
+    if pattern is not None and steps[-1].get("use_regex", True):
+        return (*pattern, Split(regexes.GPT2))
+    return pattern
+
+
+def text_splits(spec: Mapping[str, Any] | None) -> Pattern | None:
+    """The steps of a pre-tokenizer that leaves text as text; None where one is no Split.
+
+    Supports Split by regex or string, Digits, and sequences of them.
+    """
+    return _splits(flat(spec))
+
+
+def flat(spec: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """The steps of a pre-tokenizer, those of nested sequences in their place."""
+    if spec is None:
+        return []
+    if spec.get("type") != "Sequence":
+        return [spec]
+    return [step for part in spec.get("pretokenizers", []) for step in flat(part)]
+
+
+def _splits(steps: Sequence[Mapping[str, Any]]) -> Pattern | None:
     pattern = []
-    for step in steps[:-1]:
-        regex = step.get("pattern", {}).get("Regex")
-        if step.get("type") != "Split" or regex is None:
+    for step in steps:
+        if step.get("type") == "Digits":
+            pattern.append(Split(regexes.DIGITS + "+" * (not step.get("individual_digits"))))
+            continue
+        own = step.get("pattern", {})
+        regex = own.get("Regex", _quoted(own.get("String", "")))
+        if step.get("type") != "Split" or not regex:
             return None
         pattern.append(Split(regex, step["behavior"], step.get("invert", False)).defined())
-    if steps[-1].get("use_regex", True):
-        pattern.append(Split(regexes.GPT2))
     return tuple(pattern)
 
 
-def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
-    """The core's scanners for a pattern, or None if only a regex engine can run it.
-
-    The core supports the steps of all named patterns except qwen35 and deepseek, and those of
-    sentence policies, in any number and order.
-    """
-    steps = [_step_of(split) for split in pattern]
-    if None in steps:
-        return None
-    return _core.PreTokenizer([step for step in steps if step is not None])
-
-
-def _step_of(
-    split: Split,
-) -> _core.Pattern | _core.SentenceEnds | _core.SyllableRules | _core.JoinedWords | None:
-    if split.invert:
-        return None
-    if split.behavior == "Isolated":
-        if split.regex in _JOINED:
-            return _core.JoinedWords(_JOINED[split.regex])
-        return syllable_rules() if split.regex == SYLLABLES else _SCANNERS.get(split.regex)
-    policy = split.sentences
-    if policy is None or any(_core.char_class(ord(c)) for c in policy.terminals):
-        return None  # the core takes no letter, mark, number or space for a terminal
-    return _core.SentenceEnds(policy.everywhere, policy.ascii_period == "sentence")
+def _quoted(text: str) -> str:
+    """A regex that matches this text."""
+    return re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text)
 
 
 def splitter(pattern: Pattern) -> Callable[[str], list[str]]:

@@ -63,6 +63,14 @@ NOT_LETTERS = _not_letters(r"\p{N}{1,3}")
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CL100K = _cl100k(r"\p{N}{1,3}")
+CL100K_POSSESSIVE = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"
+    r"\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+"""As tiktoken spells cl100k. In a `tokenizer.json` it means another pattern: the regexes of
+`tokenizers` have no possessive `{1,3}+`, so digits are not cut there."""
+CL100K_TIKTOKEN = CL100K_POSSESSIVE.replace("{1,3}+", "{1,3}")
+"""What it means in tiktoken: CL100K, but white space at the end of a text is one pre-token."""
 QWEN2 = _cl100k(r"\p{N}")
 QWEN35 = (
     rf"{CONTRACTION}|{PREFIX}[\p{{L}}\p{{M}}]+|\p{{N}}|"
@@ -70,6 +78,20 @@ QWEN35 = (
 )
 O200K = "|".join((cased_words(CONTRACTION + "?"), NOT_LETTERS))
 TEKKEN = "|".join((cased_words(""), _not_letters(r"\p{N}")))
+
+
+def _kimi(without_han: str) -> str:
+    """`without_han`: the template by which the letters of words leave Han characters out."""
+    words = re.sub(
+        r"\[[^]]+\{M\}\]", lambda own: without_han % own[0], cased_words(CONTRACTION + "?")
+    )
+    return rf"[\p{{Han}}]+|{words}|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
+
+
+KIMI = _kimi(r"(?:(?!\p{Han})%s)")
+"""Kimi-K2: o200k with runs of Han characters apart, and no slashes at the end of punctuation."""
+KIMI_OWN = _kimi("%s").replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]")
+"""As Moonshot spells it; some engines read `&&` as two ampersands."""
 BOUNDARIES = _boundaries("")
 """Superword stage: the boundaries that remain when words may join across spaces. SuperBPE's own
 pattern cuts words at two combining marks in a row; here marks are letters."""
@@ -117,6 +139,10 @@ DEEPSEEK = (
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
+
+DIGITS = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
+"""What the pre-tokenizer Digits takes for one: its Unicode is a version later than that of regexes.
+SmolLM, StarCoder and Command-R cut out single ones before GPT-2's pattern."""
 
 # Steps that GGUF files name and no pattern of ours has (llama.cpp, llama-vocab.cpp).
 

@@ -62,7 +62,10 @@ class Split:
             policy = parse_sentence_regex(self.regex)
             if policy is not None and self.regex == policy.sentence_regex:
                 return Split(policy.regex, "MergedWithPrevious")
-        return replace(self, regex=definition(self.regex))
+        regex = definition(self.regex)
+        if self.behavior == "Removed" and self.invert and _TOTAL.get(regex) == regex:
+            return Split(regex)  # nothing is between the matches
+        return replace(self, regex=regex)
 
 
 def _gaps(after_letters: str = "") -> str:
@@ -83,7 +86,8 @@ _WORDS = [
     regex
     for own in (
         *(regexes.GPT2, regexes.CL100K, regexes.QWEN2, regexes.QWEN35, regexes.O200K),
-        *(regexes.TEKKEN, regexes.INDIC, regexes.MATRA),
+        *(regexes.TEKKEN, regexes.INDIC, regexes.MATRA, regexes.KIMI),
+        *(regexes.CL100K_TIKTOKEN, regexes.CL100K_POSSESSIVE),
     )
     for regex in (own, repair_regex(own) or own)
 ]
@@ -96,11 +100,29 @@ _TOTAL = {
     regexes.INDIC_BOUNDARIES: f"{_gaps(f'(?:(?<!{EMOJI_MARK})[{JOINERS}]+)?')}|{BOUNDARIES}",
     regexes.HAN: rf"\P{{Han}}+|{regexes.HAN}",
     regexes.DIGIT_TRIPLES: rf"\P{{N}}+|{regexes.DIGIT_TRIPLES}",
+    regexes.DIGITS: f"{regexes.DIGITS}|[^{regexes.DIGITS[1:]}+",
     regexes.DEEPSEEK[2]: (
         rf"{regexes.DEEPSEEK[2]}|[^\s\p{{L}}\p{{M}}\p{{P}}\p{{S}}]+(?![\p{{L}}\p{{M}}])"
     ),
 }
-_DEFINITIONS = {form: regex for regex, form in _TOTAL.items()}
+SPELLINGS = {
+    regexes.KIMI_OWN: regexes.KIMI,
+    regexes.CL100K_POSSESSIVE.replace(r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"): regexes.CL100K_TIKTOKEN,
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|"
+    r"\s++$|\s+(?!\S)|\s": regexes.GPT2,
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": regexes.GPT2,
+    # LFM2.5; those of several programs that train tokenizers like GPT-4's; Ling (BailingMoE)
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    r"\s*[\r\n]|\s+(?!\S)|\s": regexes.CL100K,
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|"
+    r"\s*[\r\n]|\s+(?!\S)|\s+": regexes.CL100K,
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|"
+    r"\s*[\r\n]|\s+(?!\S)|\s+": regexes.QWEN2,
+}
+r"""Other spellings of a regex, equal to it on every text: possessive ones, contractions by letter,
+`\s*[\r\n]`, which ends at the last newline as `\s*[\r\n]+` does. Nothing may stand here that
+tests/property/test_pre_tokenize.py does not try."""
+_DEFINITIONS = {form: regex for regex, form in _TOTAL.items()} | SPELLINGS
 
 
 _CLASS = re.compile(

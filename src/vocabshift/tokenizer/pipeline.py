@@ -22,6 +22,7 @@ from vocabshift import _core
 from vocabshift.text import patterns
 from vocabshift.text.normalize import name_of, spec_function
 from vocabshift.text.regexes import GPT2, repair_regex
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, join
 from vocabshift.tokenizer.components import Spec
@@ -51,7 +52,7 @@ class Pipeline:
         self._pre_tokenizer: PreTokenizer | None = None  # likewise
         self._model: _core.Encoder | None = None
         self._core: _core.TextEncoder | None = None
-        if not _needs_tokenizers(tokenizer):
+        if not needs_tokenizers(tokenizer):
             self._compile(model)
 
     @property
@@ -76,13 +77,12 @@ class Pipeline:
         spec = self.tokenizer.normalizer
         simple = simple_normalizer(spec)
         pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
+        splits = patterns.text_splits(self.tokenizer.pre_tokenizer) if pattern is None else pattern
         scanner = None
-        if self.tokenizer.pre_tokenizer is None:
-            scanner = _core.PreTokenizer([])
-        elif pattern is None:
+        if splits is None:
             self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
-        elif (scanner := patterns.compile_pattern(pattern)) is None:
-            self._pre_tokenizer = patterns.to_tokenizers(pattern)
+        elif (scanner := compile_pattern(splits)) is None:
+            self._pre_tokenizer = patterns.to_tokenizers(splits)
         # Subtle: the core normalizes only what it also cuts.
         if simple is None or (self._pre_tokenizer is not None and simple != ("", "")):
             known = spec_function(spec)
@@ -183,7 +183,7 @@ def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
             ) from None
 
 
-def _needs_tokenizers(tokenizer: TokenizerParts) -> bool:
+def needs_tokenizers(tokenizer: TokenizerParts) -> bool:
     """Whether something in it is beyond the core: rare kinds of models and added tokens."""
     model = tokenizer.model
     if model.continuing_subword_prefix or model.end_of_word_suffix:
@@ -225,7 +225,7 @@ def repair_words(tokenizer: Tokenizer) -> Tokenizer | None:
     spec = tokenizer.pre_tokenizer
     if spec is None or not is_byte_level(tokenizer) or puts_space_and_cuts(spec):
         return None
-    steps = list(_steps(spec))
+    steps = patterns.flat(spec)
     changed = [new for step in steps for new in _repaired_step(step)]
     if changed == steps:
         return None
@@ -238,17 +238,8 @@ def puts_space_and_cuts(spec: Spec) -> bool:
     list of steps with another regex is equal to it."""
     return any(
         step["type"] == "ByteLevel" and _cuts(step) and step.get("add_prefix_space", True)
-        for step in _steps(spec)
+        for step in patterns.flat(spec)
     )
-
-
-def _steps(spec: Spec) -> Iterator[Spec]:
-    """The steps of a pre-tokenizer, those of nested sequences in their place."""
-    if spec["type"] != "Sequence":
-        yield spec
-        return
-    for part in spec["pretokenizers"]:
-        yield from _steps(part)
 
 
 def _cuts(step: Spec) -> bool:

@@ -177,7 +177,7 @@ class BoundaryCandidate:
 def candidates(base: Tokenizer) -> dict[str, Pattern]:
     """Return the patterns that may replace the base's own, by name."""
     found: dict[str, Pattern] = {}
-    own = from_spec(_with_digits_split(base.pre_tokenizer))
+    own = from_spec(base.pre_tokenizer)
     if own is not None:
         lifted = tuple(
             Split(join_words(split.regex)) if _cuts_words(split) else split for split in own
@@ -188,23 +188,6 @@ def candidates(base: Tokenizer) -> dict[str, Pattern]:
     for name in ("ist-stage2", "superbpe-stage2"):
         found[name] = NAMED[name]
     return found
-
-
-def _with_digits_split(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    r"""The same pre-tokenizer with a split at `\p{N}` in place of Digits, which SmolLM has.
-
-    The two differ in digits that only one of their Unicode versions knows.
-    """
-    if spec is None or spec.get("type") != "Sequence":
-        return spec
-    steps: list[Any] = []
-    for step in spec["pretokenizers"]:
-        if step.get("type") == "Digits":
-            digits = Split(r"\p{N}" if step.get("individual_digits") else r"\p{N}+")
-            steps += to_spec((digits,))["pretokenizers"][:-1]
-        else:
-            steps.append(step)
-    return {**spec, "pretokenizers": steps}
 
 
 def choose(measured: Sequence[BoundaryCandidate]) -> BoundaryCandidate:

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from vocabshift import _core
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.counting import CorpusReader, PreparedBlock
-from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern, splitter
+from vocabshift.text.patterns import Pattern, get_pattern, splitter
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer.model import compile_merges
 from vocabshift.trainers.base import (

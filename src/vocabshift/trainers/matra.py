@@ -24,7 +24,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from vocabshift.errors import CorpusError
 from vocabshift.text.languages import MATRA_SCRIPTS, MEETEI_MAYEK_LETTERS
-from vocabshift.text.patterns import Pattern, compile_pattern, get_pattern
+from vocabshift.text.patterns import Pattern, get_pattern
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.weighing import WEIGHT_UNIT, SentenceWeight
 from vocabshift.text.writing import TERMINALS
 from vocabshift.trainers.base import Reader

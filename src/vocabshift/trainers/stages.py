@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.text.languages import Range
-from vocabshift.text.patterns import compile_pattern, get_pattern
+from vocabshift.text.patterns import get_pattern
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.weighing import SentenceWeight
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.model import compile_merges

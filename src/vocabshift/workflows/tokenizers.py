@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.checks.portability import about_engine, about_limits
 from vocabshift.checks.runtimes import RUNTIMES, TIME_LIMIT
 from vocabshift.errors import InvalidTokenizerError
 
@@ -133,9 +134,10 @@ def check_tokenizers(
     `config.json` in the tokenizer's folder states the rows of its model. `details` adds the tokens
     themselves and the first lines that do not round-trip. `missing_bytes`, where bytes are missing,
     has them by what they lose ("losing", "unassigned", "never", as in `CheckReport`), and the first
-    lost characters. `pattern_limits`, where there are any, has the runtimes that cannot run the
-    regexes (`runtime`, `effect`, `reason`). `pattern`: see `load_tokenizers`, which also documents
-    the errors. CorpusError for text that cannot be read.
+    lost characters. `engine`, for BPE, has what runs it here (`EngineParts.to_dict`), and
+    `pattern_limits`, where there are any, the runtimes that cannot run the regexes (`runtime`,
+    `effect`, `reason`). `pattern`: see `load_tokenizers`, which also documents the errors.
+    CorpusError for text that cannot be read.
 
     `runtimes`: "all", or names with commas between them. `runtimes` in the result then has a
     verdict for each, as `vocabshift.check_runtimes` reports it, with `label` and `is_fault`. A
@@ -173,6 +175,8 @@ def check_tokenizers(
                 "never": list(report.never_bytes),
                 "lost_characters": list(report.lost_characters[:_SHOWN]),
             }
+        if report.engine is not None:
+            entry["engine"] = report.engine.to_dict()
         if report.pattern_limits:
             entry["pattern_limits"] = list(map(asdict, report.pattern_limits))
         if details:
@@ -209,16 +213,8 @@ def advice(entry: dict[str, Any]) -> list[str]:
 
     `entry`: one result of `check_tokenizers`; empty if there is nothing to say.
     """
-    parts = (_about_bytes, _about_ceilings, _about_residue, _about_pattern)
+    parts = (about_engine, _about_bytes, _about_ceilings, _about_residue, about_limits)
     return [line for about in parts for line in about(entry)]
-
-
-def _about_pattern(entry: dict[str, Any]) -> list[str]:
-    return [
-        f"{RUNTIMES[limit['runtime']].label} {limit['effect']} with the pre-tokenizer of "
-        f"{entry['tokenizer']}: {limit['reason']}."
-        for limit in entry.get("pattern_limits", ())
-    ]
 
 
 def _about_residue(entry: dict[str, Any]) -> list[str]:

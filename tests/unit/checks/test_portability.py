@@ -8,10 +8,18 @@ import pytest
 
 from repaired import repaired_pattern
 from vocabshift.checks.check import check
-from vocabshift.checks.portability import PatternLimit, pattern_limits
+from vocabshift.checks.portability import (
+    EngineParts,
+    PatternLimit,
+    about_engine,
+    engine_parts,
+    pattern_limits,
+)
 from vocabshift.text.patterns import NAMED, to_spec
+from vocabshift.text.regexes import DIGITS, GPT2, QWEN35
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.pipeline import Pipeline
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 EXECUTORCH, IREE = "pytorch-tokenizers", "iree-tokenizer"
@@ -68,3 +76,67 @@ def test_check_reports_them() -> None:
             Tokenizer(BpeModel({"a": 0}, ()), pre_tokenizer=to_spec((Split("a"),)))
         ).pattern_limits
     )
+
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+LETTERS = spec(r"[\p{L}]+")["pretokenizers"][0]["pretokenizers"][0]
+SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+DIGITS_THEN_GPT2 = (DIGITS, "characters"), (GPT2, "gpt2")
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "pre_tokenizer", "expected"),
+    [
+        (None, None, EngineParts("core", None, ())),
+        (None, to_spec(NAMED["qwen35"]), EngineParts("core", None, ((QWEN35, "qwen35"),))),
+        ({"type": "NFC"}, BYTE_LEVEL, EngineParts("core", "core", ((GPT2, "gpt2"),))),
+        (
+            None,
+            {
+                "type": "Sequence",
+                "pretokenizers": [{"type": "Digits", "individual_digits": True}, BYTE_LEVEL],
+            },
+            EngineParts("core", None, DIGITS_THEN_GPT2),
+        ),
+        (SPACE, None, EngineParts("core", "core", ())),
+        (
+            SPACE,
+            {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"},
+            EngineParts("core", "core", ((" ", "characters"),)),
+        ),
+        (
+            {"type": "NFKC"},
+            BYTE_LEVEL,
+            EngineParts("core behind tokenizers", "vocabshift", ((GPT2, "gpt2"),)),
+        ),
+        (
+            SPACE,
+            {"type": "Sequence", "pretokenizers": [LETTERS, {"type": "Whitespace"}]},
+            EngineParts(
+                "core behind tokenizers",
+                "tokenizers",
+                (("Split", "tokenizers"), ("Whitespace", "tokenizers")),
+            ),
+        ),
+        (
+            None,
+            {"type": "Metaspace", "replacement": "▁"},
+            EngineParts("tokenizers", None, (("Metaspace", "tokenizers"),)),
+        ),
+    ],
+)
+def test_what_runs_a_tokenizer(
+    normalizer: dict[str, Any] | None, pre_tokenizer: dict[str, Any] | None, expected: EngineParts
+) -> None:
+    """It is what the compiled pipeline says of itself."""
+    tokenizer = Tokenizer(
+        BpeModel({"a": 0, "b": 1}, ()), normalizer=normalizer, pre_tokenizer=pre_tokenizer
+    )
+    assert expected == engine_parts(tokenizer)
+    assert Pipeline(tokenizer, parse_special=True).engine == expected.engine
+    (sentence,) = about_engine({"tokenizer": "t", "engine": expected.to_dict()})
+    assert ("core alone" in sentence) == (expected.engine == "core")
+
+
+def test_nothing_is_said_of_an_engine_that_is_not_known() -> None:
+    assert [] == about_engine({"tokenizer": "t"})

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from vocabshift.checks.portability import EngineParts
 from vocabshift.checks.runtime_reports import RuntimeReport
 from vocabshift.cli.main import main
 
@@ -34,6 +35,7 @@ CHECKED = SimpleNamespace(
     never_bytes=("C0",),
     lost_characters=("U+0004",),
     pattern_limits=(),
+    engine=EngineParts("core behind tokenizers", "core", ((r"\d", "tokenizers"), ("x", "o200k"))),
     partial_utf8=(),
     superwords=(),
     terminal_spanning=(),
@@ -114,6 +116,11 @@ def test_tokenizers_check(calls, capsys) -> None:
             "never": ["C0"],
             "lost_characters": ["U+0004"],
         },
+        "engine": {
+            "engine": "core behind tokenizers",
+            "normalizer": "core",
+            "steps": [{"step": r"\d", "run_by": "tokenizers"}, {"step": "x", "run_by": "o200k"}],
+        },
     } == entry
     (entry,) = printed_by(capsys, "t", "--details", "--text", "x.txt", "-j", "3")["tokenizers"]
     assert ["ab"] == entry["details"]["unreachable"]
@@ -132,6 +139,7 @@ def test_strict(calls, capsys) -> None:
     ("words", "shown"),
     [
         (("t",), ["unreachable_by_pipeline", "next: the same with --details"]),
+        (("t",), [r"t is encoded slowly: the core lacks the step \d."]),
         (
             ("t",),
             [

@@ -11,6 +11,7 @@ from tokenizers import pre_tokenizers
 from reference.pre_tokenize import pre_tokenizer
 from vocabshift.text import patterns, regexes
 from vocabshift.text.patterns import Split
+from vocabshift.text.scanners import compile_pattern
 
 TEXT = "The cat's 12345 mats,\n\n  राम का घर। if (a != b)\t{ x.y }  \u00a0ʰǅ  ३४५६ 👩‍👩‍👧\r\n"
 
@@ -124,14 +125,8 @@ def test_gpt2_without_a_split_is_understood() -> None:
         {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True},
         {"type": "ByteLevel"},
         {"type": "Metaspace", "replacement": "▁"},
-        {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, patterns.to_spec(())]},
-        {
-            "type": "Sequence",
-            "pretokenizers": [
-                {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated"},
-                patterns.to_spec(())["pretokenizers"][0],
-            ],
-        },
+        {"type": "Sequence", "pretokenizers": [{"type": "Punctuation"}, patterns.to_spec(())]},
+        {"type": "Sequence", "pretokenizers": [patterns.to_spec(()), {"type": "Digits"}]},
     ],
 )
 def test_what_is_no_byte_level_pattern(spec: dict[str, object] | None) -> None:
@@ -167,11 +162,9 @@ def test_a_bad_behavior_is_refused() -> None:
         Split("a", "isolated")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in patterns.NAMED if name not in ("qwen35", "deepseek")]
-)
+@pytest.mark.parametrize("name", patterns.NAMED)
 def test_named_patterns_have_scanners(name: str) -> None:
-    scanner = patterns.compile_pattern(patterns.NAMED[name])
+    scanner = compile_pattern(patterns.NAMED[name])
     assert scanner is not None
     assert pre_tokenizer(patterns.NAMED[name])(TEXT) == scanner.split(TEXT)
 
@@ -179,9 +172,9 @@ def test_named_patterns_have_scanners(name: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        patterns.NAMED["qwen35"],
-        patterns.NAMED["deepseek"],
         (Split(regexes.O200K, "Removed"),),
+        (Split(r"\p{N}", "Removed"),),
+        (Split(r"\p{N}", "MergedWithNext", True),),
         (Split(regexes.O200K, "Isolated", True),),
         (Split(regexes.O200K + "|x"),),
         (Split(r"[!]+|x", "MergedWithPrevious"),),
@@ -190,11 +183,11 @@ def test_named_patterns_have_scanners(name: str) -> None:
     ],
 )
 def test_what_only_a_regex_engine_can_run(pattern: tuple[Split, ...]) -> None:
-    assert patterns.compile_pattern(pattern) is None
+    assert compile_pattern(pattern) is None
 
 
 def test_nothing_to_do_is_one_piece() -> None:
-    scanner = patterns.compile_pattern(())
+    scanner = compile_pattern(())
     assert scanner is not None
     assert [TEXT] == scanner.split(TEXT)
     assert [] == scanner.split("")

@@ -9,6 +9,7 @@ from repaired import repaired_pattern
 from vocabshift.text import patterns, regexes
 from vocabshift.text.patterns import Split
 from vocabshift.text.regexes import repair_regex
+from vocabshift.text.scanners import compile_pattern
 
 WORD = "\\p{L}[\\p{L}\\p{M}\u200c\u200d]*"
 MARKED = rf"\p{{M}}*{WORD}|\p{{M}}+"
@@ -87,6 +88,6 @@ def test_words_with_marks_are_whole(name: str, text: str, pieces: list[str]) -> 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "qwen2", "o200k", "tekken"])
 def test_repaired_patterns_have_scanners(name: str) -> None:
     repaired = repaired_pattern(patterns.NAMED[name])
-    assert patterns.compile_pattern(repaired) is not None
+    assert compile_pattern(repaired) is not None
     joined = (Split(regexes.join_words(repaired[0].regex)),)
-    assert patterns.compile_pattern(joined) is not None
+    assert compile_pattern(joined) is not None

@@ -9,8 +9,9 @@ from tokenizers import Regex, pre_tokenizers
 
 from repaired import repaired_pattern
 from vocabshift.text import patterns, regexes, splits
-from vocabshift.text.patterns import NAMED, compile_pattern, from_spec, get_pattern, to_spec
+from vocabshift.text.patterns import NAMED, from_spec, get_pattern, to_spec
 from vocabshift.text.regexes import join_words
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.splits import Split, definition, total, uncovered
 from vocabshift.text.writing import LINKERS, SentencePolicy
 

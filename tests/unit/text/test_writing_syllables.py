@@ -12,7 +12,8 @@ from strategies import examples
 from strategies import text as texts
 from vocabshift import _core
 from vocabshift.text.languages import SCHEDULED
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.text.writing import CONJUNCTS, LINKERS, syllable_borders
 
 

@@ -18,7 +18,8 @@ from vocabshift.errors import CorpusError
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
-from vocabshift.text.patterns import NAMED, compile_pattern
+from vocabshift.text.patterns import NAMED
+from vocabshift.text.scanners import compile_pattern
 from vocabshift.tokenizer.token_bytes import is_superword, token_bytes
 from vocabshift.trainers.base import RunContext
 from vocabshift.trainers.parity import ParityReport, ParityTrainer

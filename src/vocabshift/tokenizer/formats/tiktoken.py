@@ -232,6 +232,16 @@ def load_encoding(name: str) -> Tokenizer:
     return from_encoding(encoding)
 
 
+_POSSESSIVE = re.compile(
+    r"(\\[pP]\{\w+\}|\\.|\[(?:\\.|[^]\\])+\]|[^]\\)}])(\{\d+(?:,\d*)?\})\+", re.DOTALL
+)
+
+
+def _atomic(regex: str) -> str:
+    """With `(?>x{1,3})` for tiktoken's `x{1,3}+`, which would be a repetition in `tokenizers`."""
+    return _POSSESSIVE.sub(r"(?>\1\2)", regex)
+
+
 def from_encoding(encoding: Any) -> Tokenizer:
     """Return a Tokenizer with the ids of a `tiktoken.Encoding`, special tokens included."""
     mergeable: dict[bytes, int] = dict(encoding._mergeable_ranks)
@@ -244,7 +254,7 @@ def from_encoding(encoding: Any) -> Tokenizer:
     try:
         return byte_level_tokenizer(
             mergeable,
-            pattern=known.pattern if known else encoding._pat_str,
+            pattern=known.pattern if known else _atomic(encoding._pat_str),
             added_tokens=added,
             name=encoding.name,
         )

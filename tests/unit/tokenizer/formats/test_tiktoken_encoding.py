@@ -11,21 +11,26 @@ from hypothesis import given
 import vocabshift as vs
 from strategies import examples, text
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.text.regexes import CL100K_POSSESSIVE
 from vocabshift.tokenizer.formats.load import as_tokenizer
 
 tiktoken = pytest.importorskip("tiktoken")
 
-PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 
 
-@pytest.fixture(scope="module")
-def encoding():
+@pytest.fixture(scope="module", params=[GPT2, CL100K_POSSESSIVE], ids=["gpt2", "cl100k"])
+def encoding(request):
     """All bytes, a few merges in order of rank, a special token."""
     ranks = {bytes([byte]): byte for byte in range(256)}
-    for token in (b" a", b"ab", b" ab", "क".encode()[:2], "क".encode(), "की".encode(), b"ss"):
+    spaces = b"\n ", b" \n"
+    letters = "क".encode()[:2], "क".encode(), "की".encode()
+    for token in (b" a", b"ab", b" ab", b"12", b"34", *spaces, *letters, b"ss"):
         ranks[token] = len(ranks)
     special = {"<|end|>": 300}
-    return tiktoken.Encoding("tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=special)
+    return tiktoken.Encoding(
+        "tiny", pat_str=request.param, mergeable_ranks=ranks, special_tokens=special
+    )
 
 
 @given(text)
@@ -33,7 +38,7 @@ def encoding():
 def test_ids_are_those_of_tiktoken(encoding, line: str) -> None:
     """Special tokens included, every text has the ids that tiktoken gives."""
     encoder = vs.Encoder(encoding)
-    for one in (line, f"ab{line}<|end|>की"):
+    for one in (line, f"ab{line}<|end|>की", f"12345{line}\n \n "):
         assert encoding.encode(one, allowed_special="all") == encoder.encode(one).tolist()
 
 
