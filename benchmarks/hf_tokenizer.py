@@ -3,8 +3,9 @@
     python benchmarks/hf_tokenizer.py --text en.txt hi.txt --tokenizer FOLDER --runs 3
 
 The text is cut into documents of about 2.5 KB, and these into batches of 1,000. A run calls the
-tokenizer on each batch and drops the result; the first batches are for warming up and not timed.
-The checksum is of how many rows there are and of the ids of each batch's last one. One thread.
+tokenizer on each batch and drops the result; two batches are encoded before the clock starts, and
+again after it. The checksum is of how many rows there are and of the ids of each batch's last one.
+One thread.
 """
 
 from __future__ import annotations

@@ -27,6 +27,21 @@ def settings_of(backend: Any) -> Settings:
     return backend.truncation, backend.padding, backend.encode_special_tokens
 
 
+def settings_of_call(hf: Any, options: Mapping[str, Any]) -> Settings:
+    """Set the backend as transformers does for a call, and leaves it afterwards."""
+    hf.set_truncation_and_padding(
+        padding_strategy=options.get("padding_strategy", "do_not_pad"),
+        truncation_strategy=options.get("truncation_strategy", "do_not_truncate"),
+        max_length=options.get("max_length"),
+        stride=options.get("stride", 0),
+        pad_to_multiple_of=options.get("pad_to_multiple_of"),
+        padding_side=options.get("padding_side"),
+    )
+    split = options.get("split_special_tokens")
+    hf._tokenizer.encode_special_tokens = hf.split_special_tokens if split is None else split
+    return settings_of(hf._tokenizer)
+
+
 @contextmanager
 def set_as(backend: Any, settings: Settings) -> Iterator[None]:
     """The backend with other settings until the block ends."""

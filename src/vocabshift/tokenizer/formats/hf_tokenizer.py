@@ -24,7 +24,7 @@ from vocabshift.storage.hub import is_there
 from vocabshift.tokenizer.batch_encoding import (
     LazyEncodings,
     batch_encoding,
-    settings_of,
+    settings_of_call,
     template_of,
     texts_of,
 )
@@ -185,9 +185,8 @@ def _encoded(hf: Any, batch: Any, options: dict[str, Any], *, is_batch: bool) ->
     template = compiled.template(backend, is_pair, add_special_tokens)
     if template is None:
         return None
-    _set_backend(hf, options)
-    settings = settings_of(backend)
-    pipeline = compiled.pipeline_for(parse_special=not backend.encode_special_tokens)
+    settings = settings_of_call(hf, options)
+    pipeline = compiled.pipeline_for(parse_special=not settings[2])
     sides = []
     for some, counts in texts:
         try:
@@ -203,23 +202,6 @@ def _encoded(hf: Any, batch: Any, options: dict[str, Any], *, is_batch: bool) ->
     arguments = {"add_special_tokens": add_special_tokens, "is_pretokenized": in_words}
     encodings = LazyEncodings(backend, batch, settings, rows, **arguments)
     return batch_encoding(hf, rows, encodings, options, is_batch=is_batch, is_pair=is_pair)
-
-
-def _set_backend(hf: Any, options: dict[str, Any]) -> None:
-    """Set the backend as transformers would for this call, which leaves it so afterwards."""
-    hf.set_truncation_and_padding(
-        padding_strategy=options.get("padding_strategy", "do_not_pad"),
-        truncation_strategy=options.get("truncation_strategy", "do_not_truncate"),
-        max_length=options.get("max_length"),
-        stride=options.get("stride", 0),
-        pad_to_multiple_of=options.get("pad_to_multiple_of"),
-        padding_side=options.get("padding_side"),
-    )
-    split = options.get("split_special_tokens")
-    if split is None:
-        split = hf.split_special_tokens
-    if hf._tokenizer.encode_special_tokens != split:
-        hf._tokenizer.encode_special_tokens = split
 
 
 @dataclass
