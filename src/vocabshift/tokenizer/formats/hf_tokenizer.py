@@ -90,7 +90,7 @@ def _plain(source: Any) -> Any:
         raise ImportError(
             "hf_tokenizer() needs transformers; install it with: pip install 'vocabshift[hf]'"
         ) from error
-    return AutoTokenizer.from_pretrained(str(source))
+    return AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
 
 
 @functools.cache
