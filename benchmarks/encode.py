@@ -2,11 +2,14 @@
 
     python benchmarks/encode.py --quick
     python benchmarks/encode.py --text hi.txt en.txt --tokenizer FOLDER --runs 3 --peers fastokens
+    python benchmarks/encode.py --text hi.txt en.txt --together --threads 2 --tokenizer FOLDER
+    python benchmarks/encode.py --text en.txt --short --tokenizer FOLDER
 
-The texts are cut into documents of about 4 KB at line ends and encoded from a list of str. "first
-pass" is new text, after 50 documents that let every contestant build its tables; "again" is the
-same text once more. The checksum is that of all ids: a peer with others is wrong, not slow. Peers
-that are not installed, or refuse the tokenizer, are named and left out.
+The texts are cut into documents of about 4 KB at line ends and encoded from a list of str; with
+--short line by line, one call each. With --together they are one text, one language after the
+other. "first pass" is new text, after 50 documents that let every contestant build its tables;
+"again" is the same text once more. The checksum is that of all ids: a peer with others is wrong,
+not slow. Peers that are not installed, or refuse the tokenizer, are named and left out.
 """
 
 from __future__ import annotations
@@ -48,18 +51,22 @@ def documents(path: Path, n_bytes: int = DOCUMENT_BYTES) -> list[str]:
     return [*texts, "".join(lines)] if lines else texts
 
 
-def with_vocabshift(tokenizer: Path, threads: int) -> Encode:
+def with_vocabshift(tokenizer: Path, threads: int, *, short: bool = False) -> Encode:
     import vocabshift as vs
 
     encoder = vs.Encoder.from_pretrained(tokenizer)
+    if short:
+        return lambda texts: [encoder.encode(text) for text in texts]
     return lambda texts: encoder.encode_batch(texts, threads=threads)[0]
 
 
-def with_tokenizers(tokenizer: Path, threads: int) -> Encode:
+def with_tokenizers(tokenizer: Path, threads: int, *, short: bool = False) -> Encode:
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     from tokenizers import Tokenizer
 
     backend = Tokenizer.from_file(str(tokenizer / "tokenizer.json"))
+    if short:
+        return lambda texts: [backend.encode(text, add_special_tokens=False) for text in texts]
 
     def encode(texts: list[str]) -> list[list[int]]:
         ids: list[list[int]] = []
@@ -85,6 +92,29 @@ def with_gigatoken(tokenizer: Path, _threads: int) -> Encode:
     return lambda texts: [backend.encode(text) for text in texts]
 
 
+def with_tuetoken(tokenizer: Path, threads: int, *, short: bool = False) -> Encode:
+    import tuetoken
+
+    backend = tuetoken.Tokenizer(str(tokenizer / "tokenizer.json"))
+    if short:
+        return lambda texts: [backend.encode_ordinary(text) for text in texts]
+    return lambda texts: backend.encode_ordinary_batch(texts, num_threads=threads)
+
+
+def with_morpheme(tokenizer: Path, _threads: int) -> Encode:
+    import morpheme
+
+    backend = morpheme.Tokenizer.from_file(str(tokenizer / "tokenizer.json"))
+    return lambda texts: [backend.encode(text, add_special_tokens=False) for text in texts]
+
+
+def with_kitoken(tokenizer: Path, _threads: int) -> Encode:
+    import kitoken
+
+    backend = kitoken.Kitoken.from_tokenizers_file(str(tokenizer / "tokenizer.json"))
+    return lambda texts: [backend.encode(text) for text in texts]
+
+
 def with_tiktoken(tokenizer: Path, _threads: int) -> Encode:
     """Only for tokenizers that are rank files: one Split, and merges in the order of the ids."""
     import tiktoken
@@ -107,19 +137,27 @@ def with_tiktoken(tokenizer: Path, _threads: int) -> Encode:
     return lambda texts: [backend.encode_ordinary(text) for text in texts]
 
 
-CONTESTANTS = {
+CONTESTANTS: dict[str, Callable[..., Encode]] = {
     "vocabshift": with_vocabshift,
     "tokenizers": with_tokenizers,
     "fastokens": with_fastokens,
     "gigatoken": with_gigatoken,
     "tiktoken": with_tiktoken,
+    "tuetoken": with_tuetoken,
+    "morpheme": with_morpheme,
+    "kitoken": with_kitoken,
 }
 
 
-def _work(path: Path, *, name: str, tokenizer: Path, threads: int, again: bool) -> Any:
+HAVE_CALLS_FOR_ONE = ("vocabshift", "tokenizers", "tuetoken")
+"""Those that take a batch otherwise; the others are always called text by text."""
+
+
+def _work(path: Path, *, name: str, tokenizer: Path, threads: int, again: bool, short: bool) -> Any:
     os.environ["RAYON_NUM_THREADS"] = str(threads)
-    encode = CONTESTANTS[name](tokenizer, threads)
-    texts = documents(path)
+    options = {"short": True} if short and name in HAVE_CALLS_FOR_ONE else {}
+    encode = CONTESTANTS[name](tokenizer, threads, **options)
+    texts = documents(path, 1) if short else documents(path)
     encode(texts if again else texts[:WARM_UP])
 
     def timed() -> Callable[[], int]:
@@ -187,6 +225,8 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[n for n in CONTESTANTS if n != "vocabshift"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--short", action="store_true", help="line by line, one call each")
+    parser.add_argument("--together", action="store_true", help="the texts one after the other")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="the package's own sample texts")
     args = parser.parse_args()
@@ -194,6 +234,10 @@ def main() -> None:
         args.text = [train.sample_text()]
     if args.tokenizer is None:
         args.tokenizer = superword_tokenizer(args.text[0])
+    if args.together:
+        joined = Path(tempfile.mkdtemp()) / "together.txt"
+        joined.write_bytes(b"".join(path.read_bytes() for path in args.text))
+        args.text = [joined]
     names = ["vocabshift", *args.peers]
     unknown = set(names) - set(CONTESTANTS)
     if unknown:
@@ -202,10 +246,11 @@ def main() -> None:
     for path in args.text:
         for again in (False, True):
             options = {"tokenizer": args.tokenizer, "threads": args.threads, "again": again}
+            options["short"] = args.short
             results, missing = compare(names, path, args.runs, **options)
             title = (
                 f"Encoding: {path.name} with {args.tokenizer.name}, {args.threads} thread(s), "
-                f"{'again' if again else 'first pass'}"
+                f"{'again' if again else 'first pass'}{', line by line' if args.short else ''}"
             )
             n_bytes = path.stat().st_size
             table = {"title": title, "rows": rows(results, n_bytes), "missing": missing}

@@ -16,14 +16,37 @@ namespace vocabshift::bindings {
 
 namespace {
 
+template <class Ids>
+py::array_t<std::int32_t> ids_array(Ids&& ids) {
+  return to_array(std::move(ids)).attr("view")("int32");
+}
+
 // One encoder for Python: a lock guards the word caches, which calls from two threads would share.
 class GuardedEncoder {
  public:
   GuardedEncoder(std::shared_ptr<const Encoder> encoder, const TextEncoder::Options& options)
       : encoder_(std::move(encoder), options) {}
 
+  // encode(TextEncoder, Scratch, ids): the ids of so many bytes of text, int32. A short text is
+  // encoded before another Python thread could have begun to run.
   template <class F>
-  std::vector<TokenId> run(F&& encode) {
+  py::array_t<std::int32_t> run(std::size_t bytes, F&& encode) {
+    if (bytes <= kShort) {
+      // Who waits for the mutex with the interpreter's lock may wait forever.
+      const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+      if (lock.owns_lock()) {
+        short_ids_.clear();
+        encode(encoder_, encoder_.scratch(0), short_ids_);
+        py::array_t<std::int32_t> array(static_cast<py::ssize_t>(short_ids_.size()));
+        std::copy(short_ids_.begin(), short_ids_.end(), array.mutable_data());
+        return array;
+      }
+    }
+    return ids_array(run_long(encode));
+  }
+
+  template <class F>
+  std::vector<TokenId> run_long(F&& encode) {
     const LongCall call;
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<TokenId> ids;
@@ -40,14 +63,11 @@ class GuardedEncoder {
   const TextEncoder& get() const { return encoder_; }
 
  private:
+  static constexpr std::size_t kShort = std::size_t{1} << 14;
   TextEncoder encoder_;
   std::mutex mutex_;
+  std::vector<TokenId> short_ids_;  // room
 };
-
-template <class Ids>
-py::array_t<std::int32_t> ids_array(Ids&& ids) {
-  return to_array(std::move(ids)).attr("view")("int32");
-}
 
 py::tuple batch_arrays(TextEncoder::Batch&& batch) {
   return py::make_tuple(ids_array(std::move(batch.ids)), to_array(std::move(batch.offsets)),
@@ -171,33 +191,38 @@ void register_encode(py::module_& m) {
           [](GuardedEncoder& self, const py::str& text) -> py::object {
             const std::string_view view = utf8_of(text);
             bool is_done = false;
-            std::vector<TokenId> ids = self.run([&](const TextEncoder& e, auto& scratch, auto& to) {
-              is_done = e.encode(view, scratch, to);
-            });
+            py::object ids =
+                self.run(view.size(), [&](const TextEncoder& e, auto& scratch, auto& to) {
+                  is_done = e.encode(view, scratch, to);
+                });
             if (!is_done) return py::none();
-            return ids_array(std::move(ids));
+            return ids;
           },
           py::arg("text"), "(n_tokens,) int32; None for a text that encode_batch leaves out.")
       .def(
           "encode_normalized",
           [](GuardedEncoder& self, const py::str& text) {
             const std::string_view view = utf8_of(text);
-            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+            return self.run(view.size(), [&](const TextEncoder& e, auto& scratch, auto& ids) {
               e.encode_normalized(view, scratch, ids);
-            }));
+            });
           },
           py::arg("text"), "Ids of a normalized part between added tokens.")
       .def(
           "encode_pieces",
           [](GuardedEncoder& self, const py::list& pieces) {
             std::vector<std::string_view> views;
-            for (const py::handle piece : pieces) views.push_back(utf8_of(piece));
-            return ids_array(self.run([&](const TextEncoder& e, auto& scratch, auto& ids) {
+            std::size_t bytes = 0;
+            for (const py::handle piece : pieces) {
+              views.push_back(utf8_of(piece));
+              bytes += views.back().size();
+            }
+            return self.run(bytes, [&](const TextEncoder& e, auto& scratch, auto& ids) {
               for (const std::string_view piece : views) {
                 e.encoder().encode_piece(piece, scratch, ids);
               }
               e.encoder().flush(scratch, ids);
-            }));
+            });
           },
           py::arg("pieces"), "Ids of pieces that something else has cut.")
       .def("encode_batch", &encode_texts, py::arg("texts"), py::arg("threads") = 1,

@@ -52,6 +52,7 @@ class Pipeline:
         self._pre_tokenizer: PreTokenizer | None = None  # likewise
         self._model: _core.Encoder | None = None
         self._core: _core.TextEncoder | None = None
+        self._encode: Callable[[str], Ids | None] = lambda _: None  # what needs the core alone
         if not needs_tokenizers(tokenizer):
             self._compile(model)
 
@@ -100,6 +101,8 @@ class Pipeline:
             to_nfc=self._is_nfc,
             pre_tokenizer=scanner,
         )
+        if self.engine == "core":
+            self._encode = self._core.encode
 
     def _core_tokens(self, tokens: Iterable[AddedToken]) -> list[_core.AddedToken]:
         return [
@@ -111,12 +114,12 @@ class Pipeline:
 
     def encode(self, text: str) -> Ids:
         """Ids of one text, shape (n_tokens,)."""
+        if (ids := self._encode(text)) is not None:
+            return ids
         if self._core is None:
             backend = self.tokenizer.backend
             backend.encode_special_tokens = not self.parse_special
             return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
-        if self.engine == "core" and (ids := self._core.encode(text)) is not None:
-            return ids
         parts: list[Ids] = []
         for part, token_id in self._core.split_added(text, self._normalize is None):
             if token_id is not None:

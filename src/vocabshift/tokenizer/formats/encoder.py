@@ -69,7 +69,8 @@ class Encoder:
         strings in the text are recognised as `tokenizers` does; `parse_special=False` reads them
         as text.
         """
-        ids = self._pipeline(parse_special).encode(text)
+        pipeline = self._with_special if parse_special else self._pipeline(False)
+        ids = pipeline.encode(text)
         if not add_special_tokens:
             return ids
         before, after = self._template_ids()
