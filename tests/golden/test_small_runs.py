@@ -31,7 +31,7 @@ HASHES = {
     "parity": "5100777d6c89297fd8b6631c5a931839",
     "stacked": "9d59623775aee9887efee02730ff08d1",
     "on-top": "b300b9ebe23d7442e1617a25b8496256",
-    "unigram": "2ea8d79790b58f80c8cf684a4b84056c",
+    "unigram": "390b576f673cca3b9df92ed5f5c6661c",
     "cluster": "3de97639d876cc6cd7d2771f84772e81",
     "cluster-bpe": "bec2eb2240a743e92ec023b110a41931",
 }
@@ -48,7 +48,7 @@ IDS = {
 changes."""
 # Of Unigram models the hash is of pieces in their order. Their scores are the trainer's own
 # logarithms, whose last bits may be the machine's: only the mean is held, to six digits.
-MEAN_SCORES = {"unigram": -6.772928, "cluster": -8.761155}
+MEAN_SCORES = {"unigram": -6.772691, "cluster": -8.761155}
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,8 @@ def word_reader(trainer: UnigramTrainer, corpus: Source) -> CorpusReader:
 def weighted_words(reader: CorpusReader, counter: _core.WordCounter) -> Iterator[tuple[str, int]]:
     """Yield words with their counts, at least 1 each, in a fixed order, without whitespace."""
     unit = reader.min_count(1)
-    for word, weighted, _ in counter.joined_words(reader.fixed_point_weights()):
+    # SentencePiece's pieces depend on the order; the core's is that of a hash, and of its threads.
+    for word, weighted, _ in sorted(counter.joined_words(reader.fixed_point_weights())):
         text = word.decode()
         if is_word(text):
             yield text, max(1, round(weighted / unit))
