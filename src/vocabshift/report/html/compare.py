@@ -26,7 +26,7 @@ from vocabshift.report.tokenized_line import token_line_html, visible_html
 
 MOST_ELEMENTS = 16_000
 """Coloured parts of lines on a page. Longer lines are shown in part: a browser takes seconds for a
-hundred thousand elements, and a page of them has tens of megabytes."""
+hundred thousand elements, and a page of them has 20 MB."""
 
 
 def write_comparison(comparison: TokenizerComparison, path: str | Path) -> Path:
