@@ -95,15 +95,30 @@ _SHOWN = {"\n": "↵", "\t": "⇥", "\u2028": "↵", "\u2029": "¶", "\x7f": "�
 _LABEL = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?")
 
 
-def token_line_html(line: TokenizedLine, *, language: str | None = None) -> str:
+_BYTES_PER_ELEMENT = 20  # of a line that is shown in part
+
+
+def token_line_html(
+    line: TokenizedLine, *, language: str | None = None, most: int | None = None
+) -> str:
     """The line as one `<p class="tl">` element, safe for any text and any token.
 
     `language` is a label such as "hi" or "ks_Arab"; it becomes the `lang` attribute, by which
     browsers choose a font, if it looks like a language at all. Control and direction characters
-    are shown by name and do nothing. The direction of writing is the text's own.
+    are shown by name and do nothing. The direction of writing is the text's own. `most` elements
+    are shown at most, and of what follows how much it is.
     """
     data = line.text.encode()
-    body = "".join(_element(line, data, segment) for segment in segments(line))
+    shown = 0
+    elements: list[str] = []
+    most_bytes = len(data) if most is None else most * _BYTES_PER_ELEMENT
+    for segment in segments(line):
+        if len(elements) == most or segment.end > most_bytes:
+            elements.append(f'<b class="ct">… {len(data) - shown:,} more bytes</b>')
+            break
+        elements.append(_element(line, data, segment))
+        shown = segment.end
+    body = "".join(elements)
     lang = language_tag(language)
     attribute = f' lang="{lang}"' if lang else ""
     return f'<p class="tl" dir="auto"{attribute}>{body}</p>'

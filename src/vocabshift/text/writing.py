@@ -190,11 +190,13 @@ def _scanner() -> _core.PreTokenizer:
     return _core.PreTokenizer([syllable_rules()])
 
 
+@functools.cache
 def _is_syllabic_letter(character: str) -> bool:
     code = ord(character)
     return bool(_core.char_class(code) & 7) and _core.script(code) in LINKERS
 
 
+@functools.cache
 def _is_mark(character: str) -> bool:
     return bool(_core.char_class(ord(character)) & 8)
 

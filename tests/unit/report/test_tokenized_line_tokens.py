@@ -156,3 +156,16 @@ def test_the_style_sheet_has_every_class_that_is_written() -> None:
     assert "function showTokens(" in token_js()
     long = line_of("👨" * 10, list(range(1, 40)), borders=(0, 40))
     assert "x0-12" in token_line_html(replace(long))
+
+
+def test_a_long_line_is_shown_in_part() -> None:
+    """And says how much is left out; a line that fits is shown as it is."""
+    line = line_of("ab" * 500, list(range(0, 1000, 2)))
+    page = Reader(token_line_html(line, most=100))
+    assert (100, "ab" * 100 + "… 800 more bytes") == (len(page.elements), page.text)
+    assert token_line_html(line) == token_line_html(line, most=500)
+
+
+def test_text_without_tokens_is_no_longer_than_its_part_of_a_page() -> None:
+    line = TokenizedLine("x" * 5000, ())
+    assert "… 5,000 more bytes" == Reader(token_line_html(line, most=100)).text

@@ -8,6 +8,7 @@ the same. Needs rapidfuzz (extra `stats`).
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,9 +48,8 @@ class Typo:
 
 def typo(line: str, kind: TypoKind) -> Typo | None:
     """Return `line` with one typo, or None if no word of three letters or more takes one."""
-    places = [match.start() for match in regex.finditer(_INNER_LETTER, line)]
+    places, *alike = _letters(line)
     seed = zlib.crc32(f"{kind} {line}".encode())
-    alike = (set(regex.findall(_LETTER, line)), set(regex.findall(_MARK, line)))
     for number in range(len(places)):
         at = places[(seed + number) % len(places)]
         others = alike[0] if line[at] in alike[0] else alike[1]
@@ -67,13 +67,16 @@ def typo(line: str, kind: TypoKind) -> Typo | None:
     return None
 
 
+@functools.lru_cache(maxsize=1)  # every kind of typo asks for the same line
+def _letters(line: str) -> tuple[list[int], set[str], set[str]]:
+    places = [match.start() for match in _INNER.finditer(line)]
+    return places, set(_LETTER.findall(line)), set(_MARK.findall(line))
+
+
 def _word(line: str, at: int) -> tuple[int, int]:
     """Begin and end of the word between whitespace that holds the character `at`."""
-    begin, end = at, at + 1
-    while begin > 0 and not line[begin - 1].isspace():
-        begin -= 1
-    while end < len(line) and not line[end].isspace():
-        end += 1
+    begin = next((i + 1 for i in range(at - 1, -1, -1) if line[i].isspace()), 0)
+    end = next((i for i in range(at + 1, len(line)) if line[i].isspace()), len(line))
     return begin, end
 
 
@@ -96,8 +99,8 @@ CHANGES: Mapping[str, Callable[[str], str]] = {
 }
 """Changes of a whole line, by name; a line may already be what they make of it."""
 
-_LETTER, _MARK = r"\p{L}", r"\p{M}"
-_INNER_LETTER = r"(?<=[\p{L}\p{M}])[\p{L}\p{M}](?=[\p{L}\p{M}])"
+_PATTERNS = (r"\p{L}", r"\p{M}", r"(?<=[\pL\pM])[\pL\pM](?=[\pL\pM])")
+_LETTER, _MARK, _INNER = map(regex.compile, _PATTERNS)
 
 _IN_WORDS = {
     "swap": "two neighbouring characters swapped",
@@ -114,8 +117,7 @@ _IN_WORDS = {
 
 def _metric(name: str, label: str, note: str, better: Better, *, is_spoilt_by_loss: bool) -> Metric:
     """They are compared with nobody: a typo changes a larger share of fewer tokens."""
-    needs = needing("rapidfuzz")
-    group, spoilt = "robustness", is_spoilt_by_loss
+    needs, group, spoilt = needing("rapidfuzz"), "robustness", is_spoilt_by_loss
     return Metric(name, group, label, note, better, needs=needs, is_spoilt_by_loss=spoilt)
 
 
@@ -194,12 +196,13 @@ class ChangedLines:
 
 def change_lines(lines: Sequence[str]) -> ChangedLines:
     """Every change of `lines`: made once, for all tokenizers."""
-    typos = {kind: _mistype(lines, kind) for kind in TYPOS}
+    found = zip(*([typo(line, kind) for kind in TYPOS] for line in lines), strict=True)
+    typos = {kind: _mistype(lines, made) for kind, made in zip(TYPOS, found, strict=True)}
     changed = {
         name: {number: text for number, line in enumerate(lines) if (text := change(line)) != line}
         for name, change in CHANGES.items()
     }
-    encoded = [line.encode() for line in lines]
+    encoded = list(map(str.encode, lines))
     grown = np.max([np.abs(found.words[:, 2]) for found in typos.values()], axis=0)
     room = [len(data) + more for data, more in zip(encoded, grown.tolist(), strict=True)]
     first = np.cumsum([0, *room[:-1]])
@@ -209,8 +212,7 @@ def change_lines(lines: Sequence[str]) -> ChangedLines:
     return ChangedLines(lines, typos, changed, first, n_text)
 
 
-def _mistype(lines: Sequence[str], kind: TypoKind) -> TypoLines:
-    found = [typo(line, kind) for line in lines]
+def _mistype(lines: Sequence[str], found: Sequence[Typo | None]) -> TypoLines:
     pairs = list(zip(lines, found, strict=True))
     return TypoLines(
         [line if made is None else made.text for line, made in pairs],
@@ -243,7 +245,6 @@ def robustness_terms(
 
 
 def _rows(ids: Ids, offsets: Ints) -> list[list[int]]:
-    """The ids of each line."""
     listed = ids.tolist()
     return [listed[start:end] for start, end in pairwise(offsets.tolist())]
 

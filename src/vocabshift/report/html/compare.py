@@ -24,6 +24,10 @@ from vocabshift.report.html.tables import language_head, sort_heads
 from vocabshift.report.tables import INVALID, NOTE
 from vocabshift.report.tokenized_line import token_line_html, visible_html
 
+MOST_ELEMENTS = 16_000
+"""Coloured parts of lines on a page. Longer lines are shown in part: a browser takes seconds for a
+hundred thousand elements, and a page of them has 20 MB."""
+
 
 def write_comparison(comparison: TokenizerComparison, path: str | Path) -> Path:
     """Write the page as one file that needs no network; same input, same bytes."""
@@ -120,9 +124,10 @@ def _lines(comparison: TokenizerComparison) -> str:
 
 
 def _pair(comparison: TokenizerComparison, line: ComparedLine) -> str:
+    most = max(100, MOST_ELEMENTS // (2 * len(comparison.lines)))
     views = "".join(
         f'<div class="cut"><h4>{visible_html(name)} <small>{len(tokenized.tokens):,} tokens</small>'
-        f"</h4>{token_line_html(tokenized, language=line.language)}</div>"
+        f"</h4>{token_line_html(tokenized, language=line.language, most=most)}</div>"
         for name, tokenized in ((comparison.a, line.a), (comparison.b, line.b))
     )
     head = (
