@@ -37,7 +37,7 @@ help:
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
-	@echo "make bench   time training, encoding, packing and extending beside the tokenizers library"
+	@echo "make bench   the five figures of the README, measured here (a few minutes)"
 	@echo "make clean   remove .venv, build folders, caches and $(DEMO_OUT)"
 
 demo: $(VENV)/.demo
@@ -89,11 +89,7 @@ format: $(VENV)/.dev
 	$(BIN)/clang-format -i $(CPP)
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/train.py --quick
-	$(BIN)/python benchmarks/superwords.py --quick
-	$(BIN)/python benchmarks/encode.py --quick
-	$(BIN)/python benchmarks/pack.py --quick
-	$(BIN)/python benchmarks/extend.py --quick
+	$(BIN)/python benchmarks/bench.py
 
 clean:
 	rm -rf $(VENV) build dist $(DEMO_OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis

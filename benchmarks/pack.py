@@ -31,13 +31,13 @@ def with_vocabshift(path: Path, *, tokenizer: Path, threads: int, form: str) -> 
     import numpy as np
 
     import vocabshift as vs
-    from vocabshift.cpt.pack_corpus import PackOptions, eos_of, pack_corpus
+    from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 
     if form == "arrow":
         import pyarrow.ipc  # noqa: F401 - outside the clock, as for the peer
     loaded = vs.load_tokenizer(tokenizer)
     out = Path(tempfile.mkdtemp(dir=path.parent))
-    options = PackOptions(eos=eos_of(loaded), format=form)
+    options = PackOptions(eos=loaded.eos_token, format=form)
 
     def pack() -> int:
         corpus = vs.Corpus.from_files({"text": path})
@@ -64,11 +64,10 @@ def with_datasets(
     from tokenizers import Tokenizer
 
     import vocabshift as vs
-    from vocabshift.cpt.pack_corpus import eos_of
 
     datasets.disable_progress_bars()
     backend = Tokenizer.from_file(str(tokenizer / "tokenizer.json"))
-    eos = eos_of(vs.load_tokenizer(tokenizer))
+    eos = vs.load_tokenizer(tokenizer).eos_token
     end = [] if eos is None else [backend.token_to_id(eos)]
     cache = tempfile.mkdtemp(dir=path.parent)
 

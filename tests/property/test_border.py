@@ -20,6 +20,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 import vocabshift as vs
 from reference import border as reference
 from strategies import examples
+from vocabshift.evaluation.harness.answers import Answers
 from vocabshift.evaluation.harness.border import BorderLM, is_touched
 from vocabshift.evaluation.harness.run import _accelerate_as_it_was
 
@@ -97,7 +98,7 @@ def _tokenizers() -> dict[str, Any]:
 
 @functools.cache
 def _model(name: str, border: str, batch_size: int) -> Any:
-    """lm-eval around a model that depends on all ids before, and costs nothing."""
+    """lm-eval around a small random Llama, whose every token depends on all ids before."""
     tokenizer = _tokenizers()[name]
     config = transformers.LlamaConfig(
         vocab_size=len(tokenizer),
@@ -106,14 +107,10 @@ def _model(name: str, border: str, batch_size: int) -> Any:
         num_hidden_layers=1,
         num_attention_heads=1,
         max_position_embeddings=512,
+        initializer_range=0.6,
     )
-    generator = torch.Generator().manual_seed(11)
-    table = torch.randn((7, len(tokenizer), len(tokenizer)), generator=generator)
-
-    def call(inps: Any, **_: Any) -> Any:
-        return table[inps.cumsum(-1) % 7, inps]
-
-    with _accelerate_as_it_was():
+    with torch.random.fork_rng(devices=[]), _accelerate_as_it_was():
+        torch.manual_seed(11)
         lm = BorderLM(
             border=border,
             pretrained=transformers.LlamaForCausalLM(config).eval(),
@@ -121,13 +118,13 @@ def _model(name: str, border: str, batch_size: int) -> Any:
             backend="causal",
             batch_size=batch_size,
         )
-    lm._model_call = call
 
-    def log_p(before: list[int], token_id: int) -> float:
-        row = table[sum(before) % 7, before[-1]]
-        return float(row.double().log_softmax(-1)[token_id])
+    @functools.lru_cache(maxsize=4096)
+    def after(before: tuple[int, ...]) -> Any:
+        with torch.no_grad():
+            return lm.model(torch.tensor([before])).logits[0, -1].double().log_softmax(-1)
 
-    lm.log_p = log_p
+    lm.log_p = lambda before, token_id: float(after(tuple(before))[token_id])
     return lm
 
 
@@ -165,14 +162,14 @@ def test_no_answer_is_scored_empty_or_in_part(
     """What the model is given spells the context's text or a beginning; both spell all of it."""
     lm = _model(name, border, 1)
     priced: list[Any] = []
-    lm._price = lambda parts, options: (
+    lm._answers.log_probabilities = lambda parts, *options: (
         priced.extend(parts),
-        BorderLM._price(lm, parts, options),
+        Answers.log_probabilities(lm._answers, parts, *options),
     )[1]
     try:
         _ask(lm, context, asked)
     finally:
-        del lm._price
+        del lm._answers.log_probabilities
     bare = context.rstrip()
     start = lm.tok_decode(lm.tok_encode(bare), skip_special_tokens=False)
     for given_ids, scored in priced:

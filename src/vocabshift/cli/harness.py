@@ -56,7 +56,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         type=_batch_size,
         default=defaults_of(harness_to_file)["batch_size"],
-        help='questions run at once, or "auto" (default: %(default)s)',
+        help='questions run at once, shorter ones in the room of the longest; or "auto" '
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--border",

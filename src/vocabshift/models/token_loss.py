@@ -179,7 +179,12 @@ def _at_head(
 
 
 def tail_of(model: Any) -> Tail | None:
-    """What the model does after its head; None if that is unknown or the head is not linear."""
+    """What the model does after its head; None if that is unknown or the head is not linear.
+
+    So it is of a view of a model whose weights are sharded: it has no head, and can only be called.
+    """
+    if not hasattr(model, "get_output_embeddings"):
+        return None
     head = model.get_output_embeddings()
     if head not in _tails:
         _tails[head] = _probe(model, head) if _is_linear(head) else None

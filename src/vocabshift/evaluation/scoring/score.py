@@ -180,6 +180,7 @@ def _document_nats(
     nats = np.zeros(n_documents)
     done, total = 0, sum(window.ids.size for window in windows)
     report = progress or (lambda *_: None)
+    kind = model.get_input_embeddings().weight.device.type
     was_training = model.training
     model.eval()
     advice = (
@@ -190,7 +191,7 @@ def _document_nats(
         with lack_of_memory(advice):
             report("score", 0, total)
             check_causal(model)
-            for batch in batches_of(windows, batch_tokens, model.device.type):
+            for batch in batches_of(windows, batch_tokens, kind):
                 for window, value in zip(batch, _window_nats(model, batch), strict=True):
                     nats[window.document] += value
                 done += sum(window.ids.size for window in batch)

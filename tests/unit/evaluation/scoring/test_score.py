@@ -143,6 +143,17 @@ def test_the_head_is_not_applied_to_what_is_not_scored(
     assert sum(n_rows) == sum(len(tokenizer.backend.encode(text).ids) for text in texts)
 
 
+def test_a_model_in_training_is_scored_by_its_view(tokenizer: Tokenizer) -> None:
+    """The view has no head of its own: its weights may be sharded."""
+    from vocabshift.cpt.training_module import ModelView
+
+    model = make_model()
+    expected = [each.nats for each in score_documents(model, tokenizer, TEXTS)]
+    view: Any = ModelView(model, model)
+    found = [each.nats for each in score_documents(view, tokenizer, TEXTS)]
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
 def test_rows_are_ratios_of_sums(tokenizer: Tokenizer) -> None:
     """One row a language: all bits over all bytes, in an interval, n documents."""
     model = make_model()
