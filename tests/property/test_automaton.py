@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,9 +56,13 @@ BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 
 @functools.cache
 def compiled(step: Split) -> _core.PreTokenizer:
+    return _core.PreTokenizer([fresh(step)])
+
+
+def fresh(step: Split) -> _core.Automaton:
     automaton = _core.Automaton.compile(step.regex, step.behavior, step.invert)
     assert automaton is not None, step
-    return _core.PreTokenizer([automaton])
+    return automaton
 
 
 @functools.cache
@@ -209,3 +216,126 @@ def test_any_regex_with_anchors_and_any_behavior(
         assert engine(step)(text) == _core.PreTokenizer([automaton]).split(text)
     else:
         assert behavior != "Isolated"
+
+
+# ---- long texts, many states, threads
+
+
+def test_blocks_of_a_long_text() -> None:
+    """The first pass goes block by block: characters of every length lie across their ends."""
+    for shift in range(4):
+        text = "a" * shift + "कि 12345, don't ¡é!\n 漢😀  " * 1000
+        for regex in (
+            regexes.CL100K,
+            regexes.O200K,
+            regexes.DIGIT_TRIPLES,
+            r"\Bi|\s(?=\S)|(?<=é)!",
+        ):
+            cuts_alike(Split(regex), text)
+    for length in range(16_380, 16_390):
+        for end in ("", "é", "漢", "😀"):
+            cuts_alike(Split("a{1,3}b?|(?<!b)é"), "a" * length + end)
+
+
+def test_a_lookahead_over_the_whole_text() -> None:
+    """The engine would read to the end from each character on; here the time is linear."""
+    text = "ab" * 500_000
+    step = Split(r"a(?=[\s\S]*c)|b")
+    assert ["a", "b"] * 500_000 == compiled(step).split(text)
+    assert ["a", "b"] * 500_000 + ["c"] == compiled(step).split(text + "c")
+
+
+def test_a_regex_on_which_backtracking_never_ends() -> None:
+    text = "a" * 100_000
+    assert [text] == compiled(Split(r"(?:a+)+$")).split(text)
+    assert [text + "b"] == compiled(Split(r"(?:a+)+c|(?:a|a)*d")).split(text + "b")
+
+
+def test_more_states_than_are_kept() -> None:
+    """Each of the last 14 characters counts, so there are 2 ** 14 states: the tables are begun
+    again, and what they say does not change."""
+    chance = random.Random(0)
+    regex = r"a(?=[ab]{13}a)|b"
+    text = "".join(chance.choices("ab", k=120_000)) + "é"
+    expected = [
+        c if c == "b" or text[at + 14 : at + 15] == "a" else None for at, c in enumerate(text)
+    ]
+    pieces = compiled(Split(regex)).split(text)
+    assert text == "".join(pieces)
+    starts = {0, *itertools.accumulate(map(len, pieces))}
+    wanted = {at + i for at, c in enumerate(expected) if c is not None for i in (0, 1)}
+    assert starts == wanted | {0, len(text)}
+    assert engine(Split(regex))(text[:5000]) == compiled(Split(regex)).split(text[:5000])
+
+
+def test_threads_share_an_automaton() -> None:
+    """Each begins with empty tables, which all of them fill at once."""
+    chance = random.Random(1)
+    lines = ["".join(chance.choices(KINDS + "sStTrRe", k=200)) for _ in range(400)]
+    data = "\n".join(lines).encode()
+    starts, ends = _core.line_spans(data)
+    step = Split(TIKTOKEN_CL100K)
+    one, *others = (
+        _core.words_by_script(_core.PreTokenizer([fresh(step)]), data, starts, ends, threads)
+        for threads in (1, 2, 8, 8)
+    )
+    for other in others:
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *(r"(a)\1", r"\k<a>", r"(?<a>b)\g<a>", r"(?~a)", r"\X", r"\y", r"\K", r"\G", "(?#a)b"),
+        *("a**", "(?:a?)+", "(?:a|)*", "(?:(?=a))*", "^*", r"(?:\b)+", "(?:)*"),
+        *("(?<=ab)c", "(?<!a|bc)d", "(?<=a*)b", "(?<=^)a", "(?<=(?=a))b"),
+        *("(?i:ß)", "(?i:ss)", "(?i:s)(?i:s)", "(?i:[s]s)", "(?i:ﬀ)", "(?i:f)(?i:i)", "(?i:'st)"),
+        *("(?i:é)", r"(?i:[\p{L}])", r"(?i:[^\w])", "a(?i)b|c", "(?x: a)", "(?s:.)", "(?P<a>b)"),
+        *("[a-z-9]", r"[\d-z]", "[a--]", "[&&a]", "[a&&]", "[a", "[]", "[b-a]", "[[:foo:]]"),
+        *("[[:al pha:]]", r"[a-\d]", r"\p{foo}", r"\pL", r"\p{L", r"\xff", r"\101", r"\cA"),
+        *(
+            "(",
+            ")",
+            "a)",
+            "(?",
+            "(?<a",
+            "*",
+            "a|*",
+            "{1}",
+            "a{",
+            "a{x}",
+            "a{2,1}",
+            "a{0}",
+            "a{1001}",
+        ),
+        *("\\", "a\x00", "a{1000}{1000}", "(?:" * 70 + "a" + ")" * 70, "[" * 70 + "a" + "]" * 70),
+        *("a" + "+" * 30, "a" + "?" * 100_000, "(" * 100_000, "[" * 100_000, "|".join("ab" * 9999)),
+        "|".join(f"{chr(code)}" for code in range(0x4E00, 0x4E00 + 300)),
+    ],
+)
+def test_what_is_beyond_the_automaton_is_refused(regex: str) -> None:
+    assert _core.Automaton.compile(regex) is None
+
+
+def test_a_lone_surrogate_and_another_behavior_are_refused() -> None:
+    assert _core.Automaton.compile("a", "Removed") is None
+    assert _core.Automaton.compile(r"a|\b", "Contiguous") is None
+    with pytest.raises(UnicodeEncodeError):
+        _core.Automaton.compile("\ud800")
+
+
+@pytest.mark.parametrize("text", ["", "a", "é", "\x00", "\U0010ffff" * 3])
+def test_short_texts(text: str) -> None:
+    for regex in ("", "a", "(?!a)", r"\z", "^", "$", r"\b", "[^a]", r"\x{10ffff}"):
+        cuts_alike(Split(regex), text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regex", CLASSES)
+def test_every_code_point(regex: str) -> None:
+    scalars = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    for at in range(0, len(scalars), 4096):
+        cuts_alike(Split(f"(?:{regex})+"), "".join(scalars[at : at + 4096]))
