@@ -11,8 +11,17 @@ namespace automaton {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 14;
-constexpr std::size_t kMostStates = 4096;  // asked for between two blocks: a block may add its own
+// Fewer characters at a time for a regex of many instructions and classes: a block may add a state
+// for each of its characters.
+std::size_t block_bytes(const RegexProgram& program) {
+  const std::size_t state_bytes =
+      (program.text_start() + 1) * sizeof(Edge) + program.place_count() * sizeof(Moves);
+  return std::clamp((std::size_t{1} << 24) / state_bytes, std::size_t{1} << 10,
+                    std::size_t{1} << 14);
+}
+
+// States that are kept from block to block.
+std::size_t most_states(const RegexProgram& program) { return block_bytes(program) / 4; }
 
 // Memory for cells that a thread uses again. Steps may be nested, so there is more than one.
 thread_local std::vector<std::vector<Cell>> spare_cells;
@@ -87,9 +96,9 @@ Reader::Reader(const RegexProgram& program, Tables& shared, std::string_view tex
     cells_ = std::move(spare_cells.back());
     spare_cells.pop_back();
   }
-  const std::size_t wanted = std::min(text.size(), kBlockBytes + 3) + 1;
+  const std::size_t wanted = std::min(text.size(), block_bytes(program) + 3) + 1;
   if (cells_.size() < wanted) cells_.resize(wanted);
-  const std::size_t blocks = (text.size() + kBlockBytes - 1) / kBlockBytes;
+  const std::size_t blocks = (text.size() - 1) / block_bytes(program) + 1;
   ends_.resize(blocks);
   ends_[blocks - 1] = program.at_end();
   for (std::size_t block = blocks - 1; block > 0; --block) {
@@ -110,13 +119,13 @@ Reader::~Reader() {
 const char* Reader::block_start(std::size_t number) const {
   const char* const end = text_.data() + text_.size();
   if (number >= ends_.size()) return end;
-  const char* at = text_.data() + number * kBlockBytes;
+  const char* at = text_.data() + number * block_bytes(program_);
   while (at < end && is_continuation_byte(*at)) ++at;
   return at;
 }
 
 void Reader::choose_tables() {
-  if (tables_->state_count() < kMostStates) return;
+  if (tables_->state_count() < most_states(program_)) return;
   own_.emplace(program_);
   tables_ = &*own_;
 }
