@@ -1,13 +1,13 @@
 #include "core/regex_class.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/utf8.h"
 
 namespace vocabshift {
 
 ClassReader::ClassReader(std::string_view regex) {
+  if (regex.size() > kLongest) throw BeyondAutomaton();
   for (const char* at = regex.data(); at < regex.data() + regex.size();) {
     const Decoded decoded = decode_utf8(at);
     text_.push_back(decoded.code_point);
@@ -40,8 +40,14 @@ CodeSet ClassReader::both_cases(const CodeSet& set) {
   return both;
 }
 
+std::optional<CodeSet> ClassReader::named_set(const std::string& name, bool is_posix) {
+  const auto [known, is_new] = named_.try_emplace({name, is_posix});
+  if (is_new) known->second = is_posix ? posix_set(name) : property_set(name);
+  return known->second;
+}
+
 CodeSet ClassReader::bare_word() {
-  CodeSet word = *posix_set("word");
+  CodeSet word = *named_set("word", true);
   return ((word |= CodeSet(0xB2, 0xB3)) |= CodeSet(0xB9)) |= CodeSet(0xBC, 0xBE);
 }
 
@@ -52,19 +58,19 @@ std::optional<CodeSet> ClassReader::escaped_set(bool in_class) {
   switch (kind) {
     case 'w':
     case 'W':
-      members = in_class ? posix_set("word") : bare_word();
+      members = in_class ? named_set("word", true) : bare_word();
       break;
     case 'd':
     case 'D':
-      members = posix_set("digit");
+      members = named_set("digit", true);
       break;
     case 's':
     case 'S':
-      members = posix_set("space");
+      members = named_set("space", true);
       break;
     case 'h':
     case 'H':
-      members = posix_set("xdigit");
+      members = named_set("xdigit", true);
       break;
     case 'p':
     case 'P': {
@@ -72,7 +78,7 @@ std::optional<CodeSet> ClassReader::escaped_set(bool in_class) {
       at_ += 2;
       negated = take(U"^");
       const std::string name = name_until(U"}", false);
-      members = name == "word" && !in_class ? bare_word() : property_set(name);
+      members = name == "word" && !in_class ? bare_word() : named_set(name, false);
       if (!members) throw BeyondAutomaton();
       --at_;
       break;
@@ -149,7 +155,7 @@ CodeSet ClassReader::char_class() {
     if (c == '[' && peek() == ':') {
       ++at_;
       const bool is_not = take(U"^");
-      const auto named = posix_set(name_until(U":]", true));
+      const auto named = named_set(name_until(U":]", true), true);
       if (!named) throw BeyondAutomaton();
       members |= is_not ? ~*named : *named;
     } else if (c == '[') {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/code_set.h"
 
@@ -15,7 +17,7 @@ struct BeyondAutomaton {};  // thrown where a regex is refused
 // A place in a regex.
 class ClassReader {
  public:
-  explicit ClassReader(std::string_view regex);  // valid UTF-8
+  explicit ClassReader(std::string_view regex);  // valid UTF-8; may throw BeyondAutomaton
 
  protected:
   static constexpr unsigned kDeepest = 64;  // nested groups or classes: bounds the recursion
@@ -35,7 +37,7 @@ class ClassReader {
   static CodeSet both_cases(const CodeSet& set);
   // \w outside of "[]", where the engine has a table of its own for the first 256 characters:
   // ²³¹¼½¾ are part of words.
-  static CodeSet bare_word();
+  CodeSet bare_word();
   // After a backslash: what \w, \p{L} and the like stand for; none where a character is escaped.
   std::optional<CodeSet> escaped_set(bool in_class);
   char32_t escaped_character(bool in_class);
@@ -47,9 +49,14 @@ class ClassReader {
   bool folds_ = false;  // (?i)
 
  private:
+  static constexpr std::size_t kLongest = 1 << 16;  // bytes of a regex
+
+  std::optional<CodeSet> named_set(const std::string& name, bool is_posix);
   std::string name_until(std::u32string_view end, bool is_exact);
   char32_t hexadecimal(std::size_t least, std::size_t most);
   void member(char32_t c, CodeSet& members);
+
+  std::map<std::pair<std::string, bool>, std::optional<CodeSet>> named_;
 };
 
 }  // namespace vocabshift

@@ -9,6 +9,7 @@ namespace vocabshift {
 
 namespace {
 
+constexpr std::size_t kMostSets = 256;
 constexpr unsigned kMostSuffixes = 4;  // a repeat of a repeat …
 constexpr std::uint32_t kMostRepeats = 1000;
 
@@ -33,6 +34,7 @@ class Parser : private ClassReader {
   std::uint32_t set_number(const CodeSet& set) {
     const auto found = std::find(tree_.sets.begin(), tree_.sets.end(), set);
     if (found != tree_.sets.end()) return static_cast<std::uint32_t>(found - tree_.sets.begin());
+    if (tree_.sets.size() == kMostSets) throw BeyondAutomaton();
     tree_.sets.push_back(set);
     return static_cast<std::uint32_t>(tree_.sets.size() - 1);
   }

@@ -313,7 +313,8 @@ def test_threads_share_an_automaton() -> None:
         ),
         *("\\", "a\x00", "a{1000}{1000}", "(?:" * 70 + "a" + ")" * 70, "[" * 70 + "a" + "]" * 70),
         *("a" + "+" * 30, "a" + "?" * 100_000, "(" * 100_000, "[" * 100_000, "|".join("ab" * 9999)),
-        "|".join(f"{chr(code)}" for code in range(0x4E00, 0x4E00 + 300)),
+        *("|".join(map(chr, range(0x4E00, 0x4E00 + count))) for count in (300, 20_000)),
+        "a" * 70_000,
     ],
 )
 def test_what_is_beyond_the_automaton_is_refused(regex: str) -> None:
