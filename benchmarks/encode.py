@@ -222,6 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, nargs="+", help="UTF-8 text files")
     parser.add_argument("--tokenizer", type=Path, help="a folder with a tokenizer.json")
+    parser.add_argument("--regex", help="put into its first Split, such as one without a scanner")
     parser.add_argument("--peers", nargs="*", default=[n for n in CONTESTANTS if n != "vocabshift"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
@@ -238,6 +239,8 @@ def main() -> None:
         joined = Path(tempfile.mkdtemp()) / "together.txt"
         joined.write_bytes(b"".join(path.read_bytes() for path in args.text))
         args.text = [joined]
+    if args.regex:
+        args.tokenizer = with_regex(args.tokenizer, args.regex)
     names = ["vocabshift", *args.peers]
     unknown = set(names) - set(CONTESTANTS)
     if unknown:
@@ -260,6 +263,18 @@ def main() -> None:
                 for name, reason in missing.items():
                     print(f"{name} is missing: {reason}.\n")
     print(json.dumps(document, indent=1) if args.json else document["machine"])
+
+
+def with_regex(tokenizer: Path, regex: str) -> Path:
+    """A copy of a tokenizer's file whose first Split has another regex."""
+    spec = json.loads((tokenizer / "tokenizer.json").read_text(encoding="utf-8"))
+    step = spec["pre_tokenizer"]
+    step = next(s for s in step.get("pretokenizers", [step]) if s["type"] == "Split")
+    step["pattern"] = {"Regex": regex}
+    folder = Path(tempfile.mkdtemp()) / tokenizer.name
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(json.dumps(spec), encoding="utf-8")
+    return folder
 
 
 def superword_tokenizer(text: Path) -> Path:

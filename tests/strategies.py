@@ -123,8 +123,14 @@ def documents(draw: st.DrawFn, max_documents: int = 6) -> list[str]:
     return draw(st.lists(document, min_size=1, max_size=max_documents))
 
 
-# Every named pattern, one regex that only `tokenizers` can run, and whole documents as words.
-PATTERNS = {**NAMED, "a regex": (Split(r"\s+|[a-k]+"),), "no cut": ()}
+# Every named pattern, one regex without a name, another one that only `tokenizers` can run, and
+# whole documents as words.
+PATTERNS = {
+    **NAMED,
+    "a regex": (Split(r"\s+|[a-k]+"),),
+    "a back reference": (Split(r"\s+|([a-k])\1*[a-k]*"),),
+    "no cut": (),
+}
 patterns = st.sampled_from(sorted(PATTERNS)).map(PATTERNS.__getitem__)
 
 # Languages that share words, as related ones do: a merge for one of them shortens the others.

@@ -2,10 +2,14 @@
 #include <pybind11/stl.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "bindings/calls.h"
 #include "bindings/documents.h"
 #include "bindings/texts.h"
+#include "core/automaton.h"
 #include "core/hash.h"
 #include "core/nfc.h"
 #include "core/pre_tokenize.h"
@@ -60,6 +64,20 @@ py::list split_of(const PreTokenizer& self, const py::str& text) {
   py::list parts;
   self.split(utf8_of(text), [&](std::string_view part) { parts.append(py::str(part)); });
   return parts;
+}
+
+std::optional<Automaton> automaton_of(const py::str& regex, const std::string& behavior,
+                                      bool is_inverted) {
+  using Behavior = Automaton::Behavior;
+  constexpr std::pair<std::string_view, Behavior> kBehaviors[] = {
+      {"Isolated", Behavior::kIsolated},
+      {"MergedWithPrevious", Behavior::kMergedWithPrevious},
+      {"MergedWithNext", Behavior::kMergedWithNext},
+      {"Contiguous", Behavior::kContiguous}};
+  for (const auto& [name, own] : kBehaviors) {
+    if (name == behavior) return Automaton::compile(utf8_of(regex), own, is_inverted);
+  }
+  return std::nullopt;
 }
 
 py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer& data,
@@ -165,6 +183,10 @@ void register_text(py::module_& m) {
                                                    : CharacterRuns::Cut::kBefore);
            }),
            py::arg("class_bits"), py::arg("ranges"), py::arg("longest"), py::arg("cut"));
+  py::class_<Automaton>(m, "Automaton", "A step with any regex of the automaton's subset.")
+      .def_static("compile", &automaton_of, py::arg("regex"), py::arg("behavior") = "Isolated",
+                  py::arg("invert") = false,
+                  "The step as `tokenizers` would run it; None where only `tokenizers` can.");
   py::class_<PreTokenizer>(m, "PreTokenizer",
                            "Compiled steps: text -> pieces, byte for byte the regexes'.")
       .def(py::init<std::vector<PreTokenizer::Step>>(), py::arg("steps"))

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/automaton.h"
 #include "core/scan.h"
 #include "core/scan_boundaries.h"
 #include "core/scan_characters.h"
@@ -81,7 +82,8 @@ struct JoinedWords {
 // with the pre-token before it. Without steps the text is one pre-token.
 class PreTokenizer {
  public:
-  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns>;
+  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns,
+                            Automaton>;
 
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
@@ -125,6 +127,8 @@ class PreTokenizer {
       split_joined(joined->words, text, pre_token);
     } else if (const auto* runs = std::get_if<CharacterRuns>(&step)) {
       runs->split(text, pre_token);
+    } else if (const auto* automaton = std::get_if<Automaton>(&step)) {
+      automaton->split(text, pre_token);
     } else {
       scan::syllables(text, *std::get_if<SyllableRules>(&step), pre_token);
     }

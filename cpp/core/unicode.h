@@ -29,6 +29,8 @@ extern const std::uint8_t kScriptBlocks[];
 extern const std::size_t kScriptCount;
 extern const char* const kScriptNames[];
 extern const std::uint8_t kScriptHan;
+extern const std::uint16_t kCategoryIndex[];  // category_tables.cpp; code_set.cpp reads it
+extern const std::uint8_t kCategoryBlocks[];
 extern const std::uint16_t kNfcIndex[];
 extern const std::uint16_t kNfcBlocks[];
 extern const std::uint64_t kCompositions[];  // second << 32 | first, ascending

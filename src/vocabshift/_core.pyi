@@ -56,10 +56,18 @@ class CharacterRuns:
         self, class_bits: int, ranges: Sequence[tuple[int, int]], longest: int, cut: str
     ) -> None: ...
 
+class Automaton:
+    @staticmethod
+    def compile(
+        regex: str, behavior: str = "Isolated", invert: bool = False
+    ) -> Automaton | None: ...
+
 class PreTokenizer:
     def __init__(
         self,
-        steps: Sequence[Pattern | SentenceEnds | SyllableRules | JoinedWords | CharacterRuns],
+        steps: Sequence[
+            Pattern | SentenceEnds | SyllableRules | JoinedWords | CharacterRuns | Automaton
+        ],
     ) -> None: ...
     def split(self, text: str) -> list[str]: ...
 

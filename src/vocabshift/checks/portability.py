@@ -33,7 +33,8 @@ class EngineParts:
     normalizer: Literal["core", "vocabshift", "tokenizers"] | None  # None: there is none
     steps: tuple[tuple[str, str], ...]
     """Of the pre-tokenizer: a regex (or the type of another step) and what runs it, by itself: the
-    name of a scanner of the core, or "tokenizers". The core runs all of them or none."""
+    name of a scanner of the core, "automaton" (the core's too) or "tokenizers". The core runs all
+    of them or none."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""

@@ -2,8 +2,8 @@
 
 A pattern is an ordered list of Split steps (regex, behavior); each step splits the pre-tokens of
 the previous one. The regex text is the definition, and tests compare the core's scanners
-(scanners.py) and the exported text (splits.py) with it. A pattern with a step that has no scanner
-runs through `tokenizers` itself, which is slower.
+(scanners.py) and the exported text (splits.py) with it. A step without a scanner is run by an
+automaton. A pattern with a step beyond that runs through `tokenizers` itself, which is much slower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs each step of a pattern: one of the core's scanners, or `tokenizers`.
+"""What runs each step of a pattern: one of the core's scanners, its automaton, or `tokenizers`.
 
 A scanner is written by hand for one regex, as splits.py defines it, and cuts every text as that
 regex does (tests/property/test_pre_tokenize.py). The core runs all steps of a pattern or none.
@@ -6,6 +6,7 @@ regex does (tests/property/test_pre_tokenize.py). The core runs all steps of a p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from vocabshift import _core
@@ -80,26 +81,27 @@ _CUTS = {
 
 
 def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
-    """The core's scanners for a pattern, or None if only a regex engine can run it.
+    """The core's form of a pattern, or None if only `tokenizers` can run it.
 
-    The core supports the steps of all named patterns, and those of sentence policies, in any
-    number and order.
+    The core has scanners for the steps of all named patterns, and those of sentence policies, in
+    any number and order. An automaton runs other steps whose regex is within its subset
+    (docs/algorithms/pre-tokenization.md).
     """
-    steps = [_step_of(split) for split in pattern]
+    steps = [_step_of(split) or _automaton(split) for split in pattern]
     if None in steps:
         return None
     return _core.PreTokenizer([step for step in steps if step is not None])
 
 
 def run_by(split: Split) -> str:
-    """What runs a step: the name of its scanner in the core, or "tokenizers".
+    """What runs a step: the name of its scanner in the core, "automaton" or "tokenizers".
 
     The scanners of word patterns are called as the patterns are: "o200k", "qwen2-repaired" (with
     marks and joiners in words), "qwen2-joined" (across single spaces).
     """
     step = _step_of(split)
     if step is None:
-        return "tokenizers"
+        return "tokenizers" if _automaton(split) is None else "automaton"
     if isinstance(step, _core.Pattern):
         return _name(step)
     if isinstance(step, _core.JoinedWords):
@@ -112,6 +114,12 @@ _KINDS: dict[type, str] = {
     _core.SentenceEnds: "sentence-ends",
     _core.SyllableRules: "syllables",
 }
+
+
+@functools.lru_cache(maxsize=64)
+def _automaton(split: Split) -> _core.Automaton | None:
+    """Kept, because an automaton grows with the texts that it has seen."""
+    return _core.Automaton.compile(split.regex, split.behavior, split.invert)
 
 
 def _name(scanner: _core.Pattern) -> str:

@@ -89,6 +89,15 @@ DIGITS_THEN_GPT2 = (DIGITS, "characters"), (GPT2, "gpt2")
     [
         (None, None, EngineParts("core", None, ())),
         (None, to_spec(NAMED["qwen35"]), EngineParts("core", None, ((QWEN35, "qwen35"),))),
+        (
+            None,
+            to_spec((Split(r"[\p{L}]+"), Split(r"(.)\1"))),
+            EngineParts(
+                "core behind tokenizers",
+                None,
+                ((r"[\p{L}]+", "automaton"), (r"(.)\1", "tokenizers")),
+            ),
+        ),
         ({"type": "NFC"}, BYTE_LEVEL, EngineParts("core", "core", ((GPT2, "gpt2"),))),
         (
             None,

@@ -163,7 +163,7 @@ def test_a_bad_behavior_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", patterns.NAMED)
-def test_named_patterns_have_scanners(name: str) -> None:
+def test_named_patterns_run_in_the_core(name: str) -> None:
     scanner = compile_pattern(patterns.NAMED[name])
     assert scanner is not None
     assert pre_tokenizer(patterns.NAMED[name])(TEXT) == scanner.split(TEXT)
@@ -172,14 +172,27 @@ def test_named_patterns_have_scanners(name: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        (Split(regexes.O200K, "Removed"),),
-        (Split(r"\p{N}", "Removed"),),
-        (Split(r"\p{N}", "MergedWithNext", True),),
         (Split(regexes.O200K, "Isolated", True),),
         (Split(regexes.O200K + "|x"),),
         (Split(r"[!]+|x", "MergedWithPrevious"),),
         (Split(regexes.O200K), Split(regexes.HAN), Split("x")),
-        (Split(regexes.O200K), Split(r"[!]+", "MergedWithNext")),
+        (Split(regexes.O200K), Split(r"[!]+", "MergedWithNext", True)),
+        (Split(" ", "Contiguous"), Split(regexes.GPT2)),
+    ],
+)
+def test_other_steps_are_run_by_an_automaton(pattern: tuple[Split, ...]) -> None:
+    scanner = compile_pattern(pattern)
+    assert scanner is not None
+    assert pre_tokenizer(pattern)(TEXT) == scanner.split(TEXT)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        (Split(regexes.O200K, "Removed"),),
+        (Split(r"x|\s*", "Contiguous"),),
+        (Split(r"(.)\1"),),
+        (Split(regexes.O200K), Split(r"(?i:\p{L}ß)")),
     ],
 )
 def test_what_only_a_regex_engine_can_run(pattern: tuple[Split, ...]) -> None:
