@@ -82,8 +82,8 @@ struct JoinedWords {
 // with the pre-token before it. Without steps the text is one pre-token.
 class PreTokenizer {
  public:
-  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns,
-                            Automaton>;
+  using Step =
+      std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns, Automaton>;
 
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 

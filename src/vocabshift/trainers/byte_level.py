@@ -22,8 +22,7 @@ from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.writing import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import check_special_tokens
-from vocabshift.tokenizer.model import BpeModel
-from vocabshift.tokenizer.parsed_json import no_collection
+from vocabshift.tokenizer.model import BpeModel, no_collection
 from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
