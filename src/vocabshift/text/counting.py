@@ -1,7 +1,7 @@
 """Readers: they feed the core from a corpus or from a folder of counts.
 
-Owns how text is normalized and cut before the core sees it (by the core, or by `tokenizers`). Both
-readers have the same methods. Counted words are used unchanged, or cut once more by a further pattern.
+Owns how text is normalized and cut before the core sees it (by the core, or by `tokenizers`).
+Both readers have the same methods. Counted words are used unchanged, or cut by a further pattern.
 """
 
 from __future__ import annotations
