@@ -65,7 +65,8 @@ def script() -> str:
 
 
 def test_readme_is_short() -> None:
-    assert len(README.split()) <= MOST_WORDS
+    words = [word for word in README.split() if any(map(str.isalnum, word))]  # no bars of tables
+    assert len(words) <= MOST_WORDS
 
 
 def test_blocks_are_all_found() -> None:

@@ -17,9 +17,9 @@ from vocabshift.text import patterns
 from vocabshift.text.normalize import name_of
 from vocabshift.text.scanners import run_by
 from vocabshift.text.splits import Split, uncovered
-from vocabshift.tokenizer.pipeline import Engine, needs_tokenizers, simple_normalizer
 
 if TYPE_CHECKING:
+    from vocabshift.tokenizer.pipeline import Engine
     from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 
 Effect = Literal["loses text", "gives wrong ids", "does not load"]
@@ -62,6 +62,8 @@ def _sentence(name: str, parts: Mapping[str, Any]) -> str:
 
 def engine_parts(tokenizer: TokenizerParts) -> EngineParts:
     """What `tokenizer.pipeline` runs for a BPE tokenizer, without compiling it."""
+    from vocabshift.tokenizer.pipeline import needs_tokenizers
+
     spec = tokenizer.pre_tokenizer
     splits = patterns.from_spec(spec)
     splits = patterns.text_splits(spec) if splits is None else splits
@@ -80,6 +82,8 @@ def engine_parts(tokenizer: TokenizerParts) -> EngineParts:
 def _normalizer_run_by(
     tokenizer: TokenizerParts, *, cuts: bool
 ) -> Literal["core", "vocabshift", "tokenizers"] | None:
+    from vocabshift.tokenizer.pipeline import simple_normalizer
+
     simple, name = simple_normalizer(tokenizer.normalizer), name_of(tokenizer.normalizer)
     if simple == ("", ""):
         return None

@@ -88,8 +88,8 @@ class MatraTrainer(SuperwordTrainer):
         pieces = compile_pattern(get_pattern(self.stage2_pre_tokenizer))
         if self._weighs_sentences and pieces is None:
             raise ValueError(
-                "weighted sentences need a stage-2 pattern that the core has a scanner for, such "
-                "as matra-stage2; name one, or turn weights off (word_weight none)"
+                "weighted sentences need a stage-2 pattern that the core runs, such as "
+                "matra-stage2; name one, or turn weights off (word_weight none)"
             )
 
     @property

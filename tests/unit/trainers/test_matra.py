@@ -95,7 +95,7 @@ def test_options_against_a_variant(variant: str, given: dict[str, object]) -> No
         ({"word_weight": "heavy"}, "word_weight is 'heavy'"),
         ({"transition": 0.5}, "leaves stage 1 200 tokens, below the alphabet"),
         ({"transition": 0.0}, "transition is 0"),
-        ({"stage2_pre_tokenizer": r"\w+\s"}, "weighted sentences need a stage-2 pattern"),
+        ({"stage2_pre_tokenizer": r"(\w)\1"}, "weighted sentences need a stage-2 pattern"),
         ({"variant": "F"}, "no variant of Matra is named 'F'"),
         ({"colour": 1}, "recipe matra has no option 'colour'"),
     ],

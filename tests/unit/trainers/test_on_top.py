@@ -374,10 +374,10 @@ def test_a_run_cut_short_goes_on_only_with_the_same_base(
     reads = 0
     read = CorpusReader.read
 
-    def counted(self: CorpusReader, progress: Any = None) -> Any:
+    def counted(self: CorpusReader, progress: Any = None, *, threads: int = 1) -> Any:
         nonlocal reads
         reads += 1
-        return read(self, progress)
+        return read(self, progress, threads=threads)
 
     monkeypatch.setattr(CorpusReader, "read", counted)
     cut_short(tmp_path / "out")
