@@ -232,6 +232,9 @@ def test_blocks_of_a_long_text() -> None:
             r"\Bi|\s(?=\S)|(?<=é)!",
         ):
             cuts_alike(Split(regex), text)
+    for shift in range(2):  # what is looked for lies in the block before or after
+        for regex in ("(?<=a)b", "a(?=b)"):
+            cuts_alike(Split(regex), "c" * shift + "ab" * 17_000)
     for length in range(16_380, 16_390):
         for end in ("", "é", "漢", "😀"):
             cuts_alike(Split("a{1,3}b?|(?<!b)é"), "a" * length + end)
