@@ -218,6 +218,15 @@ def test_any_regex_with_anchors_and_any_behavior(
         assert behavior != "Isolated"
 
 
+@examples(100)
+@given(text=st.text("ab x1", max_size=12))
+def test_matches_in_a_row_with_every_behavior(text: str) -> None:
+    for regex in ("[ab]", "a|[^a]x", r"\p{L}{1,2}"):
+        for behavior in BEHAVIORS:
+            for invert in (False, True):
+                cuts_alike(Split(regex, behavior, invert), text)
+
+
 # ---- long texts, many states, threads
 
 
