@@ -218,6 +218,15 @@ def test_any_regex_with_anchors_and_any_behavior(
         assert behavior != "Isolated"
 
 
+@examples(100)
+@given(text=st.text("ab x1", max_size=12))
+def test_matches_in_a_row_with_every_behavior(text: str) -> None:
+    for regex in ("[ab]", "a|[^a]x", r"\p{L}{1,2}"):
+        for behavior in BEHAVIORS:
+            for invert in (False, True):
+                cuts_alike(Split(regex, behavior, invert), text)
+
+
 # ---- long texts, many states, threads
 
 
@@ -232,6 +241,9 @@ def test_blocks_of_a_long_text() -> None:
             r"\Bi|\s(?=\S)|(?<=é)!",
         ):
             cuts_alike(Split(regex), text)
+    for shift in range(2):  # what is looked for lies in the block before or after
+        for regex in ("(?<=a)b", "a(?=b)"):
+            cuts_alike(Split(regex), "c" * shift + "ab" * 17_000)
     for length in range(16_380, 16_390):
         for end in ("", "é", "漢", "😀"):
             cuts_alike(Split("a{1,3}b?|(?<!b)é"), "a" * length + end)
