@@ -4,7 +4,8 @@
 
 Bits per byte are those of small decoders on the test sentences of SIB-200, means over languages.
 Their difference has two intervals, 95 % both: over seeds and over sentences (see
-`recipes/indic_study/extrinsic_tables.py`). That of fertility is over languages.
+`recipes/indic_study/extrinsic_tables.py`). That of fertility is over languages. Sizes without
+decoders have none of these.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
                 values[row["language"]] = row["value"]
         rows += [_row(*key, values) for key, values in found.items()]
     for size in sizes:
+        runs = [out / "runs" / f"{name}-{size}-decoder-0.json" for name in NAMES]
+        if not all(file.exists() for file in runs):
+            continue
         free, safe = (load(out / "runs", f"{name}-{size}", "decoder", PRICE) for name in NAMES)
         for name, runs in (("free", free), ("safe", safe)):
             values = dict(zip(runs.languages, runs.by_language.tolist(), strict=True))
@@ -79,20 +83,20 @@ def table(rows: Sequence[Row]) -> str:
             line = [f"{size:,}", title, f"{fmean(of['fertility'].values()):.3f}"]
             for metric in ("morph_score", "morph_border_precision"):
                 line += [f"{of[metric][label]:.3f}" for label in words]
-            cells.append([*line, f"{fmean(of['bits per byte'].values()):.4f}"])
-        change = known[f"safe-{size}, difference"]
-        ranges = "; ".join(
-            f"{over} {change[f'{over}, low']:+.4f} to {change[f'{over}, high']:+.4f}"
-            for over in ("seeds", "sentences")
-            if f"{over}, low" in change
-        )
+            price = of["bits per byte"]
+            cells.append([*line, f"{fmean(price.values()):.4f}" if price else "–"])
+        change = known.get(f"safe-{size}, difference")
         fertility = beside.difference(known[f"safe-{size}, fertility"], free, list(free))
-        cells.append(
-            ["", "difference", fertility, *[""] * 2 * len(words), f"{change['']:+.4f} ({ranges})"]
-        )
+        found = _difference(change) if change else "–"
+        cells.append(["", "difference", fertility, *[""] * 2 * len(words), found])
     inside = []
     for metric, digits in (("fertility", 2), ("bits per byte", 3)):
-        columns = {f"{n}-{s}": known[f"{n}-{s}, {metric}"] for s in sizes for n in NAMES}
+        names = (f"{name}-{size}" for size in sizes for name in NAMES)
+        columns = {
+            name: known[f"{name}, {metric}"] for name in names if f"{name}, {metric}" in known
+        }
+        if not columns:
+            continue
         lines = [
             [label, *(f"{own[label]:.{digits}f}" for own in columns.values())]
             for label in next(iter(columns.values()))
@@ -109,6 +113,15 @@ def table(rows: Sequence[Row]) -> str:
     return "\n\n".join(parts)
 
 
+def _difference(change: Mapping[str, float]) -> str:
+    ranges = "; ".join(
+        f"{over} {change[f'{over}, low']:+.4f} to {change[f'{over}, high']:+.4f}"
+        for over in ("seeds", "sentences")
+        if f"{over}, low" in change
+    )
+    return f"{change['']:+.4f} ({ranges})"
+
+
 METRICS = ("fertility", "morph_score", "morph_border_precision", "bits per byte")
 
 
@@ -121,11 +134,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="a file that takes the rows")
     args = parser.parse_args()
     rows = rows_of(args.out, args.sizes)
-    trained = [json.loads(file.read_text("utf-8")) for file in args.out.glob("*-[0-9]*.json")]
-    runs = [json.loads(file.read_text("utf-8")) for file in (args.out / "runs").glob("*.json")]
-    seconds = sum(phase["seconds"] for of in trained for phase in of["phases"])
-    seconds += sum(sum(run["seconds"].values()) for run in runs)
-    rows.append(made(TABLE, COMMAND, args.size, float(round(seconds))))
+    rows.append(made(TABLE, COMMAND, args.size, None))
     (args.out / "rows.jsonl").write_text(
         "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8"
     )
