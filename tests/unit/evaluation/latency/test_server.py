@@ -88,8 +88,10 @@ def test_a_stream_is_timed(server: Server) -> None:
         *(answer.input_tokens, answer.output_tokens),
         *(answer.first, answer.rest),
     )
-    assert 0.1 <= answer.first_token_seconds  # two pauses, two more until the last text
-    assert 0.1 <= answer.seconds - answer.first_token_seconds
+    # Two pauses, and two more until the last text. A reader that comes late to the first text
+    # waits less for the rest.
+    assert 0.1 <= answer.first_token_seconds < answer.seconds
+    assert 0.2 <= answer.seconds
     [(path, wish)] = server.asked
     assert "/v1/completions" == path
     assert ("ist", "prompt", 4, 0, True, True) == tuple(
