@@ -12,6 +12,7 @@ docstrings. zensical makes the site; it reads mkdocs.yml.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "site"
 PAGES, HTML = OUT / "pages", OUT / "html"
 DOCUMENTS = ("*.md", "docs/**/*.md", "recipes/**/README.md", "model_cards/**/README.md")
-SOURCES = (*DOCUMENTS, "benchmarks/RESULTS.md")
+SOURCES = (*DOCUMENTS, "benchmarks/RESULTS.md", "docs/notebooks/*.ipynb")
 PICTURES = ("docs/**/*.svg", "recipes/**/*.svg")
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _FENCE = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
@@ -46,8 +47,20 @@ def documents(root: Path = ROOT) -> dict[str, Path]:
 
 
 def page_of(path: str) -> str:
-    """The same path, but for README.md, which becomes index.md."""
-    return re.sub(r"(^|/)README\.md$", r"\1index.md", path)
+    """The same path, but for README.md, which becomes index.md, and notebooks, which become .md."""
+    return re.sub(r"\.ipynb$", ".md", re.sub(r"(^|/)README\.md$", r"\1index.md", path))
+
+
+def text_of(file: Path) -> str:
+    """A document as Markdown: of a notebook its cells, one after another."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".ipynb":
+        return text
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def rewritten(text: str, folder: Path, pages: Mapping[str, object], home: str) -> str:
@@ -86,7 +99,7 @@ def gather() -> None:
         r" link: (https://github.com/\S+)", (ROOT / "mkdocs.yml").read_text("utf-8")
     )
     found = documents()
-    pages = {name: rewritten(file.read_text("utf-8"), file.parent, found, home)
+    pages = {name: rewritten(text_of(file), file.parent, found, home)
              for name, file in found.items()}  # fmt: skip
     pages["reference/command-line.md"] = command_line()
     pages["reference/python.md"] = python()

@@ -47,6 +47,13 @@ title: x
 """ == site.rewritten(text, ROOT / "docs", pages, HOME)
 
 
+def test_notebooks_become_pages() -> None:
+    text = site.text_of(ROOT / "docs" / "notebooks" / "trim.ipynb")
+    assert text.startswith("# Trim: ")
+    assert "\n\n```python\nimport vocabshift as vs\n" in text
+    assert "docs/notebooks/trim.md" in site.documents()
+
+
 def test_markdown_inside_details_is_read() -> None:
     """Else the site shows the bars of a table."""
     assert '<details markdown="1"><summary>x</summary>' == site.rewritten(
