@@ -259,9 +259,11 @@ def test_a_language_of_nulls_alone(tmp_path: Path, in_path: bool) -> None:
 
 def test_labels_as_views(tmp_path: Path) -> None:
     part = tmp_path / "words.parquet"
-    pq.write_table(
-        table().set_column(2, "language", table()["language"].cast(pa.string_view())), part
-    )
+    views = table().set_column(2, "language", table()["language"].cast(pa.string_view()))
+    try:
+        pq.write_table(views, part)
+    except pa.ArrowNotImplementedError:
+        pytest.skip("before pyarrow 21, views cannot be written")
     assert WORDS == words(join(tmp_path / "out", [part], pattern=NAMED["gpt2"]))
 
 

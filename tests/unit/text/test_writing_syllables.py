@@ -53,6 +53,8 @@ def test_pieces(text: str, pieces: list[str]) -> None:
 
 def test_linkers_are_those_of_unicode_and_two_more() -> None:
     found = regex.compile(r"\p{InCB=Linker}")
+    if not found.match("\uaaf6"):
+        pytest.skip("this regex knows an older Unicode")
     for script, signs in LINKERS.items():
         of_script = regex.compile(rf"\p{{Script={script}}}")
         codes = [c for c in map(chr, range(0x10000)) if of_script.match(c) and found.match(c)]
