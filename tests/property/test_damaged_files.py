@@ -1,4 +1,4 @@
-"""Any file that someone else may have written is read, or refused in one line; nothing else happens.
+"""Any file that someone else may have written is read, or refused in one line.
 
 Tokenizer files have a test of their own (unit/tokenizer/formats), GGUF models another
 (test_convert_damage).
@@ -26,8 +26,8 @@ from vocabshift.results import read_results
 from vocabshift.storage.outcome import read_history, write_provenance
 from vocabshift.surgery.overrides import read as read_table
 from vocabshift.surgery.overrides import resolve
-from vocabshift.text.counting import CorpusReader
 from vocabshift.text.count_folder import write_counts
+from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
 from vocabshift.tokenizer import id_map
 
@@ -77,10 +77,11 @@ def model(folder: Path) -> Path:
         "b": np.ones(4, np.float32),
     }
     index = {"metadata": {"total_size": 144}, "weight_map": {}}
-    for number, (name, tensor) in enumerate(tensors.items()):
-        save_file({name: tensor}, out / f"model-{number}.safetensors")
-        index["weight_map"][name] = f"model-{number}.safetensors"
-    (out / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    for number, (name, shape) in enumerate(shapes.items()):
+        names[name] = f"model-{number}.safetensors"
+        save_file({name: np.ones(shape, np.float32)}, out / names[name])
+    index = json.dumps({"metadata": {"total_size": 144}, "weight_map": names})
+    (out / "model.safetensors.index.json").write_text(index, encoding="utf-8")
     return out
 
 
