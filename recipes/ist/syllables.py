@@ -63,7 +63,7 @@ def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
 
 
 def inside_syllables(specs: Iterable[str]) -> Row:
-    """By language the share of MorphScore's borders that stand before a vowel sign or another mark."""
+    """By language the share of MorphScore's borders that stand before a vowel sign or other mark."""
     from vocabshift.evaluation.metrics.morph_score import read_morpheme_specs
 
     values = {}
@@ -129,7 +129,8 @@ def table(rows: Sequence[Row]) -> str:
 
 def _shares(of: Mapping[str, float]) -> str:
     shares = ", ".join(f"{language} {share:.1%}" for language, share in of.items())
-    return f"Borders of MorphScore's words before a vowel sign or another mark, in a syllable: {shares}."
+    before = "before a vowel sign or other mark, inside a syllable"
+    return f"Borders of MorphScore's words {before}: {shares}."
 
 
 def _difference(change: Mapping[str, float]) -> str:

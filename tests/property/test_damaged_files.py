@@ -72,11 +72,8 @@ def model(folder: Path) -> Path:
     sizes = {"hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1}
     config = {"model_type": "llama", "vocab_size": 8, "num_attention_heads": 2, **sizes}
     (out / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    tensors = {
-        "model.embed_tokens.weight": np.ones((8, 4), np.float32),
-        "b": np.ones(4, np.float32),
-    }
-    index = {"metadata": {"total_size": 144}, "weight_map": {}}
+    shapes = {"model.embed_tokens.weight": (8, 4), "model.norm.weight": (4,)}
+    names: dict[str, str] = {}
     for number, (name, shape) in enumerate(shapes.items()):
         names[name] = f"model-{number}.safetensors"
         save_file({name: np.ones(shape, np.float32)}, out / names[name])

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import programs
 import pytest
 
+import programs
 from vocabshift.demo import story
 
 
