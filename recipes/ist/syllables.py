@@ -63,7 +63,7 @@ def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
 
 
 def inside_syllables(specs: Iterable[str]) -> Row:
-    """By language the share of MorphScore's borders that stand before a vowel sign or other mark."""
+    """By language the share of MorphScore's borders before a vowel sign or other mark."""
     from vocabshift.evaluation.metrics.morph_score import read_morpheme_specs
 
     values = {}
