@@ -26,13 +26,15 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo demo-real recipes test check fuzz lint format bench clean
+.PHONY: help demo demo-real recipes test golden site check fuzz lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make demo-real  trim a real model, SmolLM2, for English; extend it to Hindi (HINDI=FILE)"
 	@echo "make recipes make the papers' tables anew at the size of the READMEs (DATA; two hours)"
 	@echo "make test    run all tests"
+	@echo "make golden  write the golden files of names, flags, JSON and files anew (docs/stability.md)"
+	@echo "make site    build the documentation as a site, in build/site/html; check its links"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
@@ -65,6 +67,12 @@ timed = begun=$$(date +%s); PYTHON=$(BIN)/python RECORD=1 recipes/$$name.sh || e
 
 test: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
+
+golden: $(VENV)/.dev
+	$(TEST_ENV) VOCABSHIFT_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/golden/test_public.py
+
+site: $(VENV)/.site
+	$(BIN)/python tools/site.py  # build/site/html
 
 fuzz: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python benchmarks/fuzz.py --minutes $(MINUTES)
@@ -103,6 +111,9 @@ COMMA := ,
 $(VENV)/.demo-real: $(SOURCES)
 	$(call install,hf$(COMMA)gguf)
 
+$(VENV)/.site: $(SOURCES)
+	$(call install,docs)
+
 $(VENV)/.dev: $(SOURCES)
 	$(call install,dev)
 
@@ -121,5 +132,5 @@ $(VENV)/.editable: $(CORE)
 	@echo "building vocabshift in place, with what tests need in $(VENV) (a few minutes at first)"
 	$(PIP) install -c constraints.txt 'scikit-build-core>=0.11' 'pybind11>=3.0' cmake ninja
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
-	@rm -f $(VENV)/.demo $(VENV)/.demo-real $(VENV)/.dev
+	@rm -f $(VENV)/.demo $(VENV)/.demo-real $(VENV)/.site $(VENV)/.dev
 	@touch $@

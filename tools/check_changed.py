@@ -29,6 +29,8 @@ BY_PREFIX = (
     ("benchmarks/", ("tests/unit/benchmarks",)),
     ("model_cards/", ("tests/unit/test_model_cards.py",)),
     ("docs/", (DOCS_TEST,)),
+    ("skills/", (DOCS_TEST,)),
+    (".github/", ("tests/unit/test_workflows.py",)),
     ("README.md", (DOCS_TEST, "tests/integration/test_readme.py")),
     ("pyproject.toml", ("tests/unit/test_face.py",)),
 )

@@ -13,10 +13,10 @@ from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("docs", "src", "tests", "recipes", "benchmarks", "cpp", "model_cards", "tools")
+FOLDERS = ("docs", "src", "tests", "recipes", "benchmarks", "cpp", "model_cards", "tools", "skills")
 CODE = (".py", ".h", ".cpp", ".sh", ".toml")
 
-WRITTEN = {"adapt.md", "card.md", "decision.md", "report.md"}
+WRITTEN = {"adapt.md", "card.md", "decision.md", "index.md", "report.md"}
 """Documents that our programs write, by the names that documentation gives them."""
 
 _SPOKEN = re.compile(r'"""[\s\S]*?"""|#[^\n]*')

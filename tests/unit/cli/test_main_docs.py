@@ -16,6 +16,7 @@ PAGES = [
     *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "recipes").rglob("README.md")),
+    ROOT / "skills" / "vocabshift" / "SKILL.md",
 ]
 
 OTHER_PROGRAMS = {
@@ -23,6 +24,7 @@ OTHER_PROGRAMS = {
     "docs/clusters.md": {"--archives", "--deploy-mode", "--executor-cores", "--executor-memory"},
     "docs/datasets.md": {"--append-eod", "--data-path"},
     "docs/judging-models.md": {"--questions"},
+    "docs/releasing.md": {"--builtin-schema", "--offline", "--validate"},
     "docs/superwords.md": {"--bytes", "--lines"},
     "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
@@ -93,9 +95,20 @@ def test_scripts_of_recipes_are_there(page: Path) -> None:
         assert not flag or flag in (ROOT / script).read_text(encoding="utf-8"), script
 
 
+def test_the_skill_names_verbs_that_exist() -> None:
+    """In its tables and its text; every verb of its table of ways has a command or a help."""
+    [verbs] = [a for a in build_parser()._actions if hasattr(a, "choices") and a.dest == "verb"]
+    text = PAGES[-1].read_text(encoding="utf-8")
+    [table] = re.findall(r"\| the user wants .*?\n\n", text, re.DOTALL)
+    named = set(re.findall(r"`([a-z-]+)(?: --[\w-]+)?`", table))
+    assert len(named) > 12
+    assert named <= set(verbs.choices)
+
+
 def test_commands_are_found() -> None:
     """In README, in the pages and in the recipes; where a pattern overlooks them, this fails."""
     found = {name_of(page): len(commands(page)) for page in PAGES}
     assert found["README.md"] >= 15
+    assert found["skills/vocabshift/SKILL.md"] >= 8
     assert sum(n for name, n in found.items() if name.startswith("docs/")) >= 15
     assert sum(n for name, n in found.items() if name.startswith("recipes/")) >= 5
