@@ -133,10 +133,10 @@ def measured(
     """The figures by name, and lines about other encoders."""
     found, notes = {}, []
 
-    def tell(what: str) -> None:
+    def announce(what: str) -> None:
         print(f"{what} …", file=sys.stderr, flush=True)
 
-    tell("train BPE")
+    announce("train BPE")
     options = {"vocab_size": vocab_size, "threads": 1, "pattern": "o200k"}
     works = {"vocabshift": train.with_vocabshift, "tokenizers": train.with_tokenizers}
     of_training = times(
@@ -145,17 +145,17 @@ def measured(
     found["train BPE"] = of_training["tokenizers"]
     corpus = vs.Corpus.from_files({"text": path})
     for kind, trainer in (("BPE", vs.BpeTrainer), ("superwords", vs.SuperwordTrainer)):
-        tell(f"encode with {kind}")
+        announce(f"encode with {kind}")
         folder = trainer(vocab_size=vocab_size).train(corpus).save_pretrained(place / kind)
         found[f"encode with {kind}"], others = encoders(path, folder, runs)
         notes += [f"{kind} beside {line}" for line in others]
-    tell("pack text for training")
+    announce("pack text for training")
     if importlib.util.find_spec("datasets"):
         own = partial(pack.with_vocabshift, tokenizer=folder, threads=1, form="numpy")
         theirs = partial(pack.with_datasets, tokenizer=folder, threads=1, processes=False)
         of_packing = times({"vocabshift": own, "datasets.map": theirs}, path, runs)
         found["pack text for training"] = of_packing["datasets.map"]
-    tell("score")
+    announce("score")
     if importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"):
         found["score: bits per byte"] = bits_per_byte(place, runs)
     return found, notes
@@ -165,13 +165,16 @@ def main() -> None:
     """Print the README's figures and those of this machine."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, help="a UTF-8 text file of some megabytes")
+    parser.add_argument("--vocab-size", type=int, default=32_000, help="tokens to learn of --text")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="put the figures into README.md")
     options = parser.parse_args()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     stated = figures_of(readme)
     with tempfile.TemporaryDirectory() as place:
-        path, vocab_size = (options.text, 32_000) if options.text else sample(Path(place))
+        path, vocab_size = (
+            (options.text, options.vocab_size) if options.text else sample(Path(place))
+        )
         found, notes = measured(path, vocab_size, Path(place), options.runs)
         size = path.stat().st_size / 1e6
     print(f"{size:.1f} MB of text, {vocab_size:,} tokens, one thread, times less CPU time:\n")

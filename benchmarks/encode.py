@@ -37,7 +37,7 @@ WARM_UP = 50  # documents
 
 
 def documents(path: Path, n_bytes: int = DOCUMENT_BYTES) -> list[str]:
-    """The text in documents of about `n_bytes`, cut behind newlines."""
+    """The text in documents of about `n_bytes`, cut after newlines."""
     texts: list[str] = []
     lines: list[str] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Encode with one vocabulary behind the patterns of many vendors: cut by the core, and by
+"""Encode with one vocabulary and the patterns of many vendors: split by the core, and by
 `tokenizers`.
 
     python benchmarks/patterns.py --text hi.txt en.txt code.txt --tokenizer FOLDER --mb 4

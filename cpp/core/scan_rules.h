@@ -19,7 +19,7 @@ struct Gpt2 {
   static constexpr bool kNewlineRuns = false;  // has "\s*[\r\n]+"
   static constexpr bool kTextEnd = false;      // before it "\s+$"
   static constexpr bool kMarksPunctuate =
-      true;                            // "[^\s\p{L}\p{N}]+": punctuation goes on over marks
+      true;                            // "[^\s\p{L}\p{N}]+": a run of punctuation takes marks in
   static constexpr bool kHan = false;  // first "\p{Han}+"; no word of cased letters has any
 };
 struct Cl100k {

@@ -16,7 +16,7 @@ enum CharClass : std::uint8_t {
   kNumber = 16,                              // \p{N}
   kSpace = 32,                               // \s
   kNewline = 64,                             // \r or \n, which are kSpace too
-  kSymbol = 128,                             // \p{P} or \p{S}; not told by char_class
+  kSymbol = 128,                             // \p{P} or \p{S}; char_class leaves it out
   kLetter = kUpper | kLower | kOtherLetter,  // \p{L}
 };
 

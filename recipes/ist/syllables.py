@@ -14,7 +14,8 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -23,7 +24,7 @@ import beside
 from record import Row, markdown
 from rows import made, put
 
-TABLE = "syllables"
+TABLE, WORDS = "syllables", "borders inside a syllable"
 NAMES = {"free": "free", "safe": "grapheme-safe"}
 COMMAND = "recipes/ist/syllables.sh"
 
@@ -61,6 +62,17 @@ def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
     return rows
 
 
+def inside_syllables(specs: Iterable[str]) -> Row:
+    """By language the share of MorphScore's borders before a vowel sign or other mark."""
+    from vocabshift.evaluation.metrics.morph_score import read_morpheme_specs
+
+    values = {}
+    for language, words in read_morpheme_specs(specs).items():
+        starts = [part[0] for word in words if word.spells_the_word for part in word.parts[1:]]
+        values[language] = fmean(unicodedata.category(start)[0] == "M" for start in starts)
+    return {"table": TABLE, "row": WORDS, "values": values}
+
+
 def _row(subject: str, metric: str, values: Mapping[str, float]) -> Row:
     return {"table": TABLE, "row": f"{subject}, {metric}", "values": dict(values)}
 
@@ -70,6 +82,7 @@ def table(rows: Sequence[Row]) -> str:
     known = {row["row"]: row["values"] for row in rows if row["table"] == TABLE}
     if not known:
         return ""
+    inside_a_syllable = known.pop(WORDS, None)
     [how] = [row for row in rows if (row["table"], row["row"]) == ("made", TABLE)]
     sizes = sorted({int(name.partition(",")[0].partition("-")[2]) for name in known})
     words = next((own for name, own in known.items() if name.endswith("morph_score")), {})
@@ -89,7 +102,7 @@ def table(rows: Sequence[Row]) -> str:
         fertility = beside.difference(known[f"safe-{size}, fertility"], free, list(free))
         found = _difference(change) if change else "–"
         cells.append(["", "difference", fertility, *[""] * 2 * len(words), found])
-    inside = []
+    by_language = []
     for metric, digits in (("fertility", 2), ("bits per byte", 3)):
         names = (f"{name}-{size}" for size in sizes for name in NAMES)
         columns = {
@@ -101,16 +114,23 @@ def table(rows: Sequence[Row]) -> str:
             [label, *(f"{own[label]:.{digits}f}" for own in columns.values())]
             for label in next(iter(columns.values()))
         ]
-        inside.append(markdown((metric, *columns), lines))
+        by_language.append(markdown((metric, *columns), lines))
     parts = [
         "#### Syllables kept whole",
         markdown(head, cells, left=2),
+        *([_shares(inside_a_syllable)] if inside_a_syllable else []),
         "<details><summary>By language</summary>",
-        *inside,
+        *by_language,
         "</details>",
         f"*{beside.how(how)}.*",
     ]
     return "\n\n".join(parts)
+
+
+def _shares(of: Mapping[str, float]) -> str:
+    shares = ", ".join(f"{language} {share:.1%}" for language, share in of.items())
+    before = "before a vowel sign or other mark, inside a syllable"
+    return f"Borders of MorphScore's words {before}: {shares}."
 
 
 def _difference(change: Mapping[str, float]) -> str:
@@ -130,10 +150,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--sizes", nargs="+", required=True)
+    parser.add_argument("--morphemes", nargs="+", help="[LANG=]FILE.csv of words with their parts")
     parser.add_argument("--size", required=True, help="as the table names it")
     parser.add_argument("--results", type=Path, help="a file that takes the rows")
     args = parser.parse_args()
     rows = rows_of(args.out, args.sizes)
+    if args.morphemes:
+        rows.append(inside_syllables(args.morphemes))
     rows.append(made(TABLE, COMMAND, args.size, None))
     (args.out / "rows.jsonl").write_text(
         "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8"

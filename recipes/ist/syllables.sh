@@ -75,6 +75,7 @@ fi
   --language-bytes "${KB:-120}KB" --draw-seed 2 --task "${TASK[@]}" --seeds "${SEEDS:-3}" \
   --hidden "${HIDDEN:-64}" --layers "${LAYERS:-2}" -o "$OUT/runs"
 "$PYTHON" recipes/ist/syllables.py "$OUT" --sizes ${SIZES:-64000 200000} \
+  ${MORPHEMES[@]+--morphemes "${MORPHEMES[@]}"} \
   --size "$([ "$MB" = 0 ] && echo all the text || echo "$MB MB of text"), decoders ${KB:-120} kB of each language, ${LAYERS:-2} layers of ${HIDDEN:-64}" \
   ${RECORD:+--results recipes/ist/results.jsonl}
 if [ -n "${RECORD:-}" ]; then

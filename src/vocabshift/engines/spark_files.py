@@ -99,7 +99,7 @@ def _check_columns(file: File, columns: Sequence[str]) -> None:
 
     try:
         schema = pq.read_schema(file.path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"{file.path}: no Parquet ({' '.join(str(error).split())})") from error
     for column in columns:
         if column not in schema.names:

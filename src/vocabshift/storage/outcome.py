@@ -33,11 +33,23 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def read_provenance(folder: Path) -> dict[str, Any] | None:
-    """The contents of a folder's `vocabshift.json`; None if there is none."""
+    """The contents of a folder's `vocabshift.json`; None if there is none.
+
+    ValueError for a file that does not say which operation was run, with what, and to what effect.
+    """
     file = folder / FILE
     if not file.exists():
         return None
-    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        kinds = {key: type(document[key]) for key in ("operation", "config", "figures")}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        kinds = {}
+    if kinds != {"operation": str, "config": dict, "figures": dict}:
+        raise ValueError(
+            f"{file} does not say how the folder was made: it is damaged, or of another program; "
+            "remove it, or make the folder again"
+        )
     return document
 
 

@@ -222,7 +222,7 @@ def _damage(path: Path, advice: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = " ".join(str(error).split())
         raise CorpusError(f"{path} is damaged ({why}); {advice}") from error
 

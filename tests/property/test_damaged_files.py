@@ -1,0 +1,235 @@
+"""Any file that someone else may have written is read, or refused in one line.
+
+Tokenizer files have a test of their own (unit/tokenizer/formats), GGUF models another
+(test_convert_damage).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vocabshift as vs
+from vocabshift.cli.config import read_toml
+from vocabshift.cli.options import UsageError
+from vocabshift.models.facts import model_facts
+from vocabshift.models.shards import open_checkpoint
+from vocabshift.results import read_results
+from vocabshift.storage.outcome import read_history, write_provenance
+from vocabshift.surgery.overrides import read as read_table
+from vocabshift.surgery.overrides import resolve
+from vocabshift.text.count_folder import write_counts
+from vocabshift.text.counting import CorpusReader
+from vocabshift.text.patterns import NAMED
+from vocabshift.tokenizer import id_map
+
+TEXTS = ["some words", "some more words", "राम का घर", "def f(x): return x"]
+ODD: list[Any] = [None, True, -1, 2**70, 1e308, "", "../../x", "\udcff", [], [[]], {}, {"": []}]
+
+
+def lines(folder: Path) -> Path:
+    file = folder / "text.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    return file
+
+
+def table(folder: Path) -> Path:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"text": TEXTS}), folder / "text.parquet")
+    return folder / "text.parquet"
+
+
+def compressed(folder: Path) -> Path:
+    import gzip
+
+    file = folder / "text.txt.gz"
+    file.write_bytes(gzip.compress("\n".join(TEXTS).encode()))
+    return file
+
+
+def counts(folder: Path) -> Path:
+    pytest.importorskip("pyarrow")
+    corpus = vs.Corpus.from_texts({"eng": TEXTS})
+    reader = CorpusReader(corpus, NAMED["o200k"], None, (), by_language=True)
+    (folder / "counts").mkdir()
+    write_counts(reader.count_words(), reader, folder / "counts")
+    return folder / "counts"
+
+
+def model(folder: Path) -> Path:
+    from safetensors.numpy import save_file
+
+    out = folder / "model"
+    out.mkdir()
+    sizes = {"hidden_size": 4, "intermediate_size": 8, "num_hidden_layers": 1}
+    config = {"model_type": "llama", "vocab_size": 8, "num_attention_heads": 2, **sizes}
+    (out / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    shapes = {"model.embed_tokens.weight": (8, 4), "model.norm.weight": (4,)}
+    names: dict[str, str] = {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        names[name] = f"model-{number}.safetensors"
+        save_file({name: np.ones(shape, np.float32)}, out / names[name])
+    index = json.dumps({"metadata": {"total_size": 144}, "weight_map": names})
+    (out / "model.safetensors.index.json").write_text(index, encoding="utf-8")
+    return out
+
+
+def read_model(folder: Path) -> None:
+    checkpoint = open_checkpoint(folder)
+    for _, stored in checkpoint.tensors.values() if checkpoint else ():
+        assert stored.shape is not None
+    model_facts(folder)
+
+
+def map_of_ids(folder: Path) -> Path:
+    table = np.array([0, 1, -1, 2], dtype=np.int64)
+    return id_map.TokenIdMap("one", "other", table, 3, {"gone": 2}).save(folder)
+
+
+def provenance(folder: Path) -> Path:
+    out = folder / "made"
+    out.mkdir()
+    write_provenance(out, "transfer", {"model": str(folder / "none")}, {"rows": 3})
+    return out
+
+
+def results(folder: Path) -> Path:
+    row = {"subject": "a", "language": "eng", "metric": "fertility", "value": 1.5, "n": 3}
+    row |= {"ci_low": 1.0, "ci_high": 2.0, "tokenizer_sha256": None, "text_sha256": None}
+    file = folder / "results.jsonl"
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    return file
+
+
+def packed(folder: Path) -> Path:
+    corpus = vs.Corpus.from_texts({"eng": TEXTS})
+    tokenizer = vs.BpeTrainer(vocab_size=270).train(corpus)
+    vs.pack_corpus(tokenizer, corpus, folder / "packed")
+    return folder / "packed"
+
+
+def settings(folder: Path) -> Path:
+    file = folder / "run.toml"
+    file.write_text(
+        'model = "models/one"\ndata = ["eng=text.txt"]\nout = "out"\nn_bytes = 1000\n'
+        'learning_rate = 3e-4\nheld_out = ["eng=other.txt"]\n[[phases]]\ntrained = "all"\n'
+        "n_bytes = 10\n",
+        encoding="utf-8",
+    )
+    return file
+
+
+def overrides(folder: Path) -> Path:
+    file = folder / "overrides.toml"
+    file.write_text('"a" = "b"\n"c" = ["d", "e"]\n', encoding="utf-8")
+    return file
+
+
+def read_texts(file: Path) -> None:
+    list(vs.Corpus.from_files({"eng": file}).texts())
+
+
+def read_settings(file: Path) -> None:
+    vs.CptConfig.from_mapping(read_toml(str(file)))
+
+
+def read_overrides(file: Path) -> None:
+    tokenizer = vs.BpeTrainer(vocab_size=260).train(vs.Corpus.from_texts({"eng": TEXTS}))
+    resolve(read_table(file), tokenizer, tokenizer)
+
+
+DOORS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
+    "JSONL": (lines, read_texts),
+    "Parquet": (table, read_texts),
+    "gzip": (compressed, read_texts),
+    "counts": (counts, vs.CountFolder.open),
+    "model": (model, read_model),
+    "token map": (map_of_ids, id_map.load),
+    "provenance": (provenance, lambda folder: list(read_history(folder))),
+    "results": (results, lambda file: read_results([file])),
+    "packed ids": (packed, vs.PackedIds.open),
+    "settings": (settings, read_settings),
+    "overrides": (overrides, read_overrides),
+}
+
+
+@pytest.fixture(scope="module", params=[*DOORS])
+def door(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Callable[[Path], object]]:
+    """A sound file or folder, and what reads it."""
+    write, read = DOORS[request.param]
+    return write(tmp_path_factory.mktemp("sound")), read
+
+
+def damage_json(document: Any, data: st.DataObject) -> Any:
+    """The same with one value, somewhere in it, replaced by an odd one or left out."""
+    places: list[tuple[Any, Any]] = []
+
+    def visit(node: Any) -> None:
+        for key in node if isinstance(node, dict) else range(len(node)):
+            places.append((node, key))
+            if isinstance(node[key], dict | list):
+                visit(node[key])
+
+    if not isinstance(document, dict | list):
+        return data.draw(st.sampled_from(ODD))
+    visit(document)
+    if not places:
+        return None
+    node, key = data.draw(st.sampled_from(places))
+    if data.draw(st.booleans()):
+        node[key] = data.draw(st.sampled_from(ODD))
+    else:
+        del node[key]
+    return document
+
+
+def damage_bytes(content: bytes, data: st.DataObject) -> bytes:
+    """Some bytes replaced, near the start where the structure is, and sometimes the end cut off."""
+    out = bytearray(content)
+    for _ in range(data.draw(st.integers(0, 3))):
+        most = data.draw(st.sampled_from((min(200, len(out)), len(out))))
+        out[data.draw(st.integers(0, most - 1))] = data.draw(
+            st.sampled_from((0, 9, 10, 34, 91, 123, 127, 128, 255))
+        )
+    return bytes(out[: data.draw(st.integers(0, len(out)))] if data.draw(st.booleans()) else out)
+
+
+@given(st.data())
+def test_damage_is_refused_in_one_line_or_survived(
+    door: tuple[Path, Callable[[Path], object]], data: st.DataObject
+) -> None:
+    sound, read = door
+    read(sound)
+    place = sound.parent.with_name("damaged files")
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(sound.parent, place)
+    target = place / sound.name
+    files = [path for path in sorted(target.rglob("*")) if path.is_file()] or [target]
+    file = data.draw(st.sampled_from(files))
+    content = file.read_bytes()
+    if file.suffix in (".json", ".jsonl") and data.draw(st.booleans()):
+        texts = content.splitlines() if file.suffix == ".jsonl" else [content]
+        rows = [json.loads(text) for text in texts]
+        at = data.draw(st.integers(0, len(rows) - 1))
+        rows[at] = damage_json(rows[at], data)
+        damaged = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    else:
+        damaged = damage_bytes(content, data)
+    file.write_bytes(damaged)
+    try:
+        read(target)
+    except (ValueError, OSError, UsageError) as error:
+        # Of settings the command line has one file, and names the key.
+        assert place.name in str(error) or sound.name == "run.toml", error
+        assert "\n" not in str(error)
+        assert damaged != content, "nothing was damaged, and it is refused"
