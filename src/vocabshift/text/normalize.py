@@ -201,7 +201,7 @@ def _function(component: Replacement | _Form) -> Callable[[str], str]:
     from tokenizers import Regex, normalizers
 
     if isinstance(component, _Form):
-        return getattr(normalizers, component.spec["type"])().normalize_str  # type: ignore[no-any-return]
+        return _by_word(getattr(normalizers, component.spec["type"])().normalize_str)
     pattern, content = component.pattern, component.content
     if not component.is_regex:
         return lambda text: text.replace(pattern, content)
@@ -209,3 +209,21 @@ def _function(component: Replacement | _Form) -> Callable[[str], str]:
         return normalizers.Replace(Regex(pattern), content).normalize_str
     find = re.compile(pattern)
     return lambda text: find.sub(content, text)
+
+
+_LONGEST_KEPT = 64  # characters of a word
+
+
+def _by_word(normalize: Callable[[str], str]) -> Callable[[str], str]:
+    """The same normal form, found once for each word of usual length.
+
+    No normal form joins a space to what is before or after it, nor moves a mark across it.
+    """
+    of_word = functools.lru_cache(maxsize=1 << 16)(normalize)
+
+    def apply(text: str) -> str:
+        words = text.split(" ")
+        made = [of_word(w) if len(w) <= _LONGEST_KEPT else normalize(w) for w in words]
+        return " ".join(made)
+
+    return apply

@@ -18,13 +18,16 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
 from vocabshift import _core
 from vocabshift.text.regexes import CONTRACTION, JOINERS, NOT_LETTERS, PREFIX
 
 if TYPE_CHECKING:
+    import numpy as np
     import regex
+    from numpy.typing import NDArray
 
 AsciiPeriod = Literal["sentence", "always", "never"]
 
@@ -165,24 +168,38 @@ def syllable_rules() -> _core.SyllableRules:
     return _core.SyllableRules(list(LINKERS), "".join(LINKERS.values()), list(CONJUNCTS))
 
 
-def syllable_borders(text: str) -> list[int]:
-    """Where a token may end without cutting an orthographic syllable, as character offsets.
+def syllable_borders(text: str) -> NDArray[np.bool_]:
+    """Whether a token may end in front of each character, and at the end, without cutting an
+    orthographic syllable: (len(text) + 1,).
 
-    Ascending, from 1 to len(text); empty for an empty text. Outside of syllables every offset is a
-    border, but never one before a mark: every character keeps its accents.
+    Outside of syllables it may end anywhere, but never before a mark: every character keeps its
+    accents. Lines may be joined by newlines, which change nothing inside of a line.
     """
-    borders: list[int] = []
-    begin = 0
-    for piece in _scanner().split(text):
-        end = begin + len(piece)
-        after_space = begin + piece.startswith(" ")
-        if after_space < end and _is_syllabic_letter(text[after_space]):
-            borders += range(begin + 1, after_space + 1)
-        else:
-            borders += range(begin + 1, end)
-        borders.append(end)
-        begin = end
-    return [at for at in borders if at == len(text) or not _is_mark(text[at])]
+    import numpy as np  # loaded only for borders, as `--help` needs none
+
+    sizes = list(map(len, _scanner().split(text)))
+    ends = np.cumsum(sizes, dtype=np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    if not sizes:
+        return np.ones(1, dtype=np.bool_)
+    found = np.flatnonzero(np.bincount(codes))
+    bits, is_syllabic = np.zeros((2, int(found[-1]) + 1), dtype=np.uint8)
+    bits[found] = [_core.char_class(code) for code in found.tolist()]
+    is_syllabic[found] = [_core.script(code) in LINKERS for code in found.tolist()]
+    is_syllabic[(bits & _LETTER_BITS) == 0] = 0
+
+    first = ends - sizes
+    first += codes[first] == ord(" ")  # a piece of a space alone has nothing else
+    of_syllable = (first < ends) & (is_syllabic[codes[np.minimum(first, len(codes) - 1)]] > 0)
+    steps = np.zeros(len(codes) + 2, dtype=np.int8)
+    steps[first[of_syllable] + 1] += 1
+    steps[ends[of_syllable]] -= 1
+    may_end = np.asarray(np.cumsum(steps[:-1], dtype=np.int8) == 0)
+    may_end[:-1] &= (bits[codes] & _MARK_BIT) == 0
+    return may_end
+
+
+_LETTER_BITS, _MARK_BIT = 7, 8  # of `_core.char_class`
 
 
 @functools.cache
@@ -190,22 +207,11 @@ def _scanner() -> _core.PreTokenizer:
     return _core.PreTokenizer([syllable_rules()])
 
 
-@functools.cache
-def _is_syllabic_letter(character: str) -> bool:
-    code = ord(character)
-    return bool(_core.char_class(code) & 7) and _core.script(code) in LINKERS
-
-
-@functools.cache
-def _is_mark(character: str) -> bool:
-    return bool(_core.char_class(ord(character)) & 8)
-
-
 def grapheme_borders(text: str) -> list[int]:
     """Where extended grapheme clusters end, as character offsets: ascending, up to len(text)."""
     if text.isascii() and "\r" not in text:  # "\r\n" is the only cluster of ASCII
         return list(range(1, len(text) + 1))
-    return [match.end() for match in _cluster().finditer(text)]
+    return list(accumulate(map(len, _cluster().findall(text))))
 
 
 @functools.cache
@@ -213,3 +219,37 @@ def _cluster() -> regex.Pattern[str]:
     import regex  # loaded only for graphemes
 
     return regex.compile(r"\X")
+
+
+def inner_letters(text: str) -> tuple[list[int], set[str], set[str]]:
+    """Where letters and marks stand between two others, as character offsets, ascending; the
+    different letters of the text; and the different marks."""
+    kinds = _kinds()
+    places: list[int] = []
+    for run in _RUN.finditer(text.translate(kinds)):
+        places += range(run.start() + 1, run.end() - 1)
+    used = set(text)
+    return places, used & kinds.seen["L"], used & kinds.seen["M"]
+
+
+class _Kinds(dict[int, str]):
+    """For `str.translate`: "L" for a letter, "M" for a mark, a space for all else; and which
+    characters were so `seen`."""
+
+    def __init__(self) -> None:
+        import regex
+
+        super().__init__()
+        self.seen: dict[str, set[str]] = {"L": set(), "M": set(), " ": set()}
+        self._find = regex.compile(r"(\p{L})|(\p{M})").match
+
+    def __missing__(self, code: int) -> str:
+        found = self._find(chr(code))
+        kind = " LM"[found.lastindex] if found else " "
+        self.seen[kind].add(chr(code))
+        self[code] = kind
+        return kind
+
+
+_kinds = functools.cache(_Kinds)
+_RUN = re.compile("[LM]{3,}")

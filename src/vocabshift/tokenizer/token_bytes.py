@@ -102,7 +102,7 @@ def text_pieces(document: Mapping[str, Any]) -> Callable[[str], bytes]:
     """
     parts = [document.get(part) for part in ("pre_tokenizer", "normalizer", "decoder")]
     if _holds(parts, lambda spec: spec.get("type") == "ByteLevel"):
-        return _image_bytes
+        return plain_or_image
     falls_back = bool(document["model"].get("byte_fallback"))
     marks_space = _holds(parts, _names_metaspace)
 
@@ -151,7 +151,8 @@ def piece_finder(tokenizer: TokenizerParts) -> FindPieces:
     return find
 
 
-def _image_bytes(token: str) -> bytes:
+def plain_or_image(token: str) -> bytes:
+    """The bytes of a byte-level token; those of its text where that is no image of bytes."""
     try:
         return byte_level.to_bytes(token)
     except KeyError:  # a token that vendors keep beside the byte-level ones, in plain text
@@ -162,7 +163,7 @@ def _images_bytes(tokens: Sequence[str]) -> list[bytes]:
     try:
         return byte_level.all_to_bytes(tokens)
     except KeyError:
-        return list(map(_image_bytes, tokens))
+        return list(map(plain_or_image, tokens))
 
 
 def _texts_bytes(tokenizer: TokenizerParts) -> Callable[[Sequence[str]], list[bytes]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,12 @@ from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, decode_flat
 from vocabshift.tokenizer.components import SentencePieceRules, with_ids
 from vocabshift.tokenizer.pipeline import Pipeline
 from vocabshift.tokenizer.splits import Splits, split_tokens, unreachable_tokens
-from vocabshift.tokenizer.token_bytes import byte_pieces, missing_byte_pieces, token_bytes
+from vocabshift.tokenizer.token_bytes import (
+    byte_pieces,
+    missing_byte_pieces,
+    plain_or_image,
+    token_bytes,
+)
 from vocabshift.tokenizer.tokenizer_json import TokenizerParts
 
 
@@ -139,7 +145,19 @@ class Tokenizer(TokenizerParts):
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
         """The texts of flat ids and offsets, special tokens kept."""
-        return decode_flat(self.backend, ids, offsets)
+        decoder = self.decoder or {}
+        if decoder.get("type") != "ByteLevel" or self.model.byte_fallback:
+            return decode_flat(self.backend, ids, offsets)
+        rows = [ids[start:end].tolist() for start, end in pairwise(offsets.tolist())]
+        pieces = self._decoded
+        joined = (b"".join([pieces.get(token_id, b"") for token_id in row]) for row in rows)
+        return [data.decode(errors="replace") for data in joined]
+
+    @cached_property
+    def _decoded(self) -> Mapping[int, bytes]:
+        """What ByteLevel makes of each token; it takes added tokens for images of bytes too."""
+        added = {token.id: plain_or_image(token.content) for token in self.added_tokens}
+        return {**self.token_bytes, **added}
 
     def without(self, ids: Iterable[int], *, keep_ids: bool = False) -> Self:
         """Return the tokenizer without these tokens and without merges that use or make them."""

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import wilcoxon
 
 from vocabshift.evaluation.significance import (
     compare_subjects,
@@ -61,6 +62,20 @@ def test_exact_p_values_are_counted_out() -> None:
     assert pytest.approx(np.mean([total >= observed for total in sums])) == found.p_value
     assert ("b", "a") == (found.a, found.b)
     assert pytest.approx(-(ranks * np.sign(gains)).sum() / ranks.sum()) == found.effect_size
+
+
+def test_exact_p_values_are_those_of_scipy() -> None:
+    """To the last bit, whichever differences have the ranks."""
+    generator = np.random.default_rng(4)
+    for n in (5, 6, 17, 50):
+        values = generator.normal(size=(2, n))
+        rows = [
+            Result(subject, f"l{number}", "fertility", value, 9)
+            for subject, of_subject in zip("ab", values.tolist(), strict=True)
+            for number, value in enumerate(of_subject)
+        ]
+        (found,) = compare_subjects(Results(rows))
+        assert wilcoxon(values[1] - values[0], method="exact").pvalue == found.p_value
 
 
 def test_rank_biserial_by_hand() -> None:

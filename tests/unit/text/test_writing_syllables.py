@@ -14,7 +14,12 @@ from vocabshift import _core
 from vocabshift.text.languages import SCHEDULED
 from vocabshift.text.patterns import NAMED
 from vocabshift.text.scanners import compile_pattern
-from vocabshift.text.writing import CONJUNCTS, LINKERS, syllable_borders
+from vocabshift.text.writing import CONJUNCTS, LINKERS, inner_letters, syllable_borders
+
+
+def borders(text: str) -> list[int]:
+    """Where a token may end, behind the first character."""
+    return [at for at, may_end in enumerate(syllable_borders(text).tolist()) if may_end and at]
 
 
 def cut(text: str) -> list[str]:
@@ -67,12 +72,12 @@ def test_scripts_are_those_of_the_scheduled_languages_that_are_no_alphabets() ->
 
 
 def test_borders() -> None:
-    assert [] == syllable_borders("")
-    assert [1, 4, 5, 6, 7] == syllable_borders(" क्ष ab")
-    assert [2, 4, 6] == syllable_borders("किखीगु")
-    assert [1, 2, 3] == syllable_borders("abc")
-    assert [2, 3, 4] == syllable_borders("e\u0301 x")
-    assert [3] == syllable_borders("1\ufe0f\u20e3")
+    assert [] == borders("")
+    assert [1, 4, 5, 6, 7] == borders(" क्ष ab")
+    assert [2, 4, 6] == borders("किखीगु")
+    assert [1, 2, 3] == borders("abc")
+    assert [2, 3, 4] == borders("e\u0301 x")
+    assert [3] == borders("1\ufe0f\u20e3")
 
 
 ALPHABET = (
@@ -83,7 +88,27 @@ ALPHABET = (
 @examples(250)
 @given(text=st.one_of(st.text(ALPHABET, max_size=20), texts))
 def test_borders_are_those_of_the_reference(text: str) -> None:
-    assert reference.borders(text) == syllable_borders(text)
+    assert reference.borders(text) == borders(text)
+
+
+@examples(100)
+@given(lines=st.lists(st.text(ALPHABET.replace("\n", "/\r"), max_size=9), min_size=1, max_size=4))
+def test_lines_may_be_joined(lines: list[str]) -> None:
+    joined = syllable_borders("\n".join(lines)).tolist()
+    for line in lines:
+        of_line, joined = joined[: len(line) + 1], joined[len(line) + 1 :]
+        inside = [at for at in range(1, len(line)) if of_line[at]]
+        assert borders(line)[:-1] == inside
+
+
+@examples(250)
+@given(text=st.one_of(st.text(ALPHABET, max_size=20), texts))
+def test_letters_between_others(text: str) -> None:
+    inner = regex.compile(r"(?<=[\pL\pM])[\pL\pM](?=[\pL\pM])")
+    places, letters, marks = inner_letters(text)
+    assert [match.start() for match in inner.finditer(text)] == places
+    assert set(regex.findall(r"\p{L}", text)) == letters
+    assert set(regex.findall(r"\p{M}", text)) == marks
 
 
 @pytest.mark.parametrize(

@@ -231,3 +231,12 @@ def test_no_room_asks_for_the_class(room: str) -> None:
     found: dict[str, Any] = {file.name: asks.findall(file.read_text()) for file in files}
     assert {name: hits for name, hits in found.items() if hits} == {}
     assert asks.search("if not isinstance(old, Tokenizer | Other):"), "the pattern finds such"
+
+
+def test_bytes_are_decoded_as_the_library_does(make_byte_level: Callable[..., Tokenizer]) -> None:
+    """Parts of characters, added tokens that look like images of bytes, ids that nothing has."""
+    tokenizer = make_byte_level("é", "क", "🙂", specials=("<s>", "Ġé", "｜क", "<0x41>"))
+    ids = np.random.default_rng(3).integers(0, tokenizer.row_count + 5, 4000).astype(np.int32)
+    rows = ids.reshape(-1, 5).tolist()
+    expected = tokenizer.backend.decode_batch(rows, skip_special_tokens=False)
+    assert expected == tokenizer.decode_batch(ids, np.arange(0, 4001, 5))

@@ -113,8 +113,8 @@ def text_borders(text: str) -> TextBorders:
     characters = (data & 0xC0) != 0x80
     byte_at = np.flatnonzero(characters)
     syllables = np.zeros(len(data), dtype=bool)
+    syllables[byte_at] = syllable_borders(text)
     syllables[0] = True
-    syllables[byte_at[syllable_borders(text)]] = True
     return TextBorders(characters, syllables)
 
 

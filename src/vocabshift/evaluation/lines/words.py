@@ -10,6 +10,7 @@ withheld, for a run between whitespace is a clause.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 
@@ -60,8 +61,9 @@ def is_unspaced(lines: Iterable[str]) -> bool:
         left -= len(line)
         if left <= 0:
             break
-    text = "".join(sample)
-    return 2 * sum(1 for _ in _UNSPACED.finditer(text)) > sum(1 for _ in _LETTER.finditer(text))
+    counts = Counter("".join(sample))
+    unspaced = sum(n for character, n in counts.items() if _UNSPACED.match(character))
+    return 2 * unspaced > sum(n for character, n in counts.items() if _LETTER.match(character))
 
 
 def inner_words(line: str, cut: Cut) -> Iterator[int]:

@@ -94,7 +94,7 @@ def grouped(lines: Floats) -> Floats:
     return np.asarray(padded.reshape(-1, _MAX_UNITS, lines.shape[1]).sum(axis=0))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)  # lines, numbers, digits, and words of a few languages
 def _weights(n_units: int, stream: int) -> Floats:
     """How often each unit is drawn in each resample, (n_resamples, n_units)."""
     generator = np.random.default_rng([_SEED, stream] if stream else _SEED)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -18,30 +19,30 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
+from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.spec import Local, parse_spec
 from vocabshift.tokenizer.engine import Engine
-from vocabshift.tokenizer.token_spans import LineSpans, iter_token_spans
 
 WORD_COLUMNS = ("full_word", "word", "wordform")
 PART_COLUMNS = ("pt1", "rest")
 SEGMENTS_COLUMN = "segments"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Morphemes:
     """A word and the parts that it is said to be made of."""
 
     word: str
     parts: tuple[str, ...]  # none of them empty; a word of one morpheme has one
 
-    @property
+    @cached_property  # every tokenizer asks for it
     def spells_the_word(self) -> bool:
         """Whether the parts in their order are the word; a row where they are not is damaged."""
         return "".join(self.parts) == self.word
 
-    @property
+    @cached_property
     def borders(self) -> frozenset[int]:
         """Where one part ends and the next begins, in bytes of the word's UTF-8."""
         ends = accumulate(len(part.encode()) for part in self.parts)
@@ -181,11 +182,11 @@ class _Cut:
     @property
     def is_published_hit(self) -> bool:
         """The authors' test: one place splits the decoded tokens into the two parts."""
-        splits = [
-            ("".join(self.decoded[:at]), "".join(self.decoded[at:]))
-            for at in range(1, len(self.decoded))
-        ]
-        return splits.count(self.morphemes.parts) == 1  # type: ignore[arg-type]
+        parts = self.morphemes.parts
+        if len(parts) != 2 or "".join(self.decoded) != "".join(parts):
+            return False
+        ends = accumulate(map(len, self.decoded[:-1]))
+        return sum(end == len(parts[0]) for end in ends) == 1
 
 
 def morph_score(
@@ -246,7 +247,10 @@ def morph_terms(
     cut_places = counted(len(cut.borders) for cut in cuts) * spelled
     terms: dict[str, Terms] = {
         "morph_score": (scored * (hits == gold), scored),
-        "morph_segment_score": (counted(cut.correct_segments for cut in cuts) * scored, scored),
+        "morph_segment_score": (
+            counted(cut.is_scored and cut.correct_segments for cut in cuts),
+            scored,
+        ),
         "morph_border_precision": (hits, cut_places),
         "morph_border_recall": (hits, gold),
         "morph_border_f1": (2 * hits, cut_places + gold),
@@ -265,26 +269,31 @@ def _cuts(
     space = " " if leading_space else ""
     texts = [space + row.word for row in words]
     try:
-        spans = list(iter_token_spans(engine, texts, threads=threads))
+        spans = flat_spans(engine, texts, threads=threads)
     except UnicodeEncodeError as error:
         raise CorpusError(f"a word holds half a surrogate pair: {error}") from None
-    used = np.unique(np.concatenate([of_word.ids for of_word in spans]))
+    used = np.unique(spans.ids)
     alone = engine.decode_batch(used, np.arange(len(used) + 1))
-    decoded = dict(zip(used.tolist(), alone, strict=True))
+    text_of = dict(zip(used.tolist(), alone, strict=True))
+    decoded = [text_of[token_id] for token_id in spans.ids.tolist()]
+    bounds = pairwise(spans.offsets.tolist())
     return [
-        _Cut(
-            row,
-            _borders(row.word, of_word, len(space)),
-            tuple(decoded[token_id] for token_id in of_word.ids.tolist()),
+        _Cut(row, of_word, tuple(decoded[start:end]))
+        for row, of_word, (start, end) in zip(
+            words, _borders(words, spans, len(space)), bounds, strict=True
         )
-        for row, of_word in zip(words, spans, strict=True)
     ]
 
 
-def _borders(word: str, spans: LineSpans, begin: int) -> frozenset[int]:
-    """Where tokens begin or end inside of a word that begins at byte `begin` of what was encoded,
-    in bytes of the word."""
-    size = len(word.encode())
-    starts, ends = (np.clip(at - begin, 0, size) for at in (spans.starts, spans.ends))
+def _borders(words: Sequence[Morphemes], spans: FlatSpans, begin: int) -> Iterator[frozenset[int]]:
+    """Where tokens begin or end inside of each word, which begins at byte `begin` of what was
+    encoded, in bytes of the word."""
+    sizes = np.array([len(row.word.encode()) for row in words])
+    starts, ends = (np.clip(at - begin, 0, sizes[spans.line]) for at in (spans.starts, spans.ends))
     in_word = ends > starts
-    return frozenset({*starts[in_word].tolist(), *ends[in_word].tolist()} - {0, size})
+    counts = spans.per_line(in_word).tolist()
+    begins, stops = starts[in_word].tolist(), ends[in_word].tolist()
+    for size, (first, last) in zip(
+        sizes.tolist(), pairwise(accumulate(counts, initial=0)), strict=True
+    ):
+        yield frozenset({*begins[first:last], *stops[first:last]} - {0, size})

@@ -12,21 +12,19 @@ import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import regex
 
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, needing, ratio_rows
-from vocabshift.evaluation.metrics.ratios import edit_distances
+from vocabshift.evaluation.metrics.ratios import Row, edit_distances, rows_of
 from vocabshift.results import Result, Results
 from vocabshift.text.normalize import normalizer_function
-from vocabshift.tokenizer.any_tokenizer import Ids
+from vocabshift.text.writing import inner_letters
 from vocabshift.tokenizer.engine import Engine
 
 TypoKind = Literal["swap", "delete", "replace"]
@@ -48,7 +46,7 @@ class Typo:
 
 def typo(line: str, kind: TypoKind) -> Typo | None:
     """Return `line` with one typo, or None if no word of three letters or more takes one."""
-    places, *alike = _letters(line)
+    places, *alike = _inner(line)
     seed = zlib.crc32(f"{kind} {line}".encode())
     for number in range(len(places)):
         at = places[(seed + number) % len(places)]
@@ -67,10 +65,7 @@ def typo(line: str, kind: TypoKind) -> Typo | None:
     return None
 
 
-@functools.lru_cache(maxsize=1)  # every kind of typo asks for the same line
-def _letters(line: str) -> tuple[list[int], set[str], set[str]]:
-    places = [match.start() for match in _INNER.finditer(line)]
-    return places, set(_LETTER.findall(line)), set(_MARK.findall(line))
+_inner = functools.lru_cache(maxsize=1)(inner_letters)  # every kind asks for the same line
 
 
 def _word(line: str, at: int) -> tuple[int, int]:
@@ -82,11 +77,14 @@ def _word(line: str, at: int) -> tuple[int, int]:
 
 def _normal_form(name: str) -> Callable[[str], str]:
     def change(line: str) -> str:
-        normalize = normalizer_function(name)
+        normalize = _normalizer(name)
         assert normalize is not None
         return normalize(line)
 
     return change
+
+
+_normalizer = functools.cache(normalizer_function)
 
 
 CHANGES: Mapping[str, Callable[[str], str]] = {
@@ -98,9 +96,6 @@ CHANGES: Mapping[str, Callable[[str], str]] = {
     "uppercase": str.upper,
 }
 """Changes of a whole line, by name; a line may already be what they make of it."""
-
-_PATTERNS = (r"\p{L}", r"\p{M}", r"(?<=[\pL\pM])[\pL\pM](?=[\pL\pM])")
-_LETTER, _MARK, _INNER = map(regex.compile, _PATTERNS)
 
 _IN_WORDS = {
     "swap": "two neighbouring characters swapped",
@@ -228,28 +223,25 @@ def robustness_terms(
 
     `before`: its tokens of the lines as they are.
     """
-    rows = _rows(before.ids, before.offsets)
+    rows = rows_of(before.ids, before.offsets, engine.row_count)
+    line = before.line
     shares: dict[str, Terms] = {}
     local: dict[str, Terms] = {}
     for kind, made in text.typos.items():
         after = flat_spans(engine, made.texts, threads=threads)
         mistyped = np.flatnonzero(made.is_changed).tolist()
-        found = _rows(after.ids, after.offsets)
+        found = rows_of(after.ids, after.offsets, engine.row_count)
         shares[f"{kind}_change"] = _changed(rows, {line: found[line] for line in mistyped})
-        local[f"{kind}_locality"] = _kept(text, made, before, after)
+        local[f"{kind}_locality"] = _kept(text, made, before, line, after)
     for name, other in text.changed.items():
         texts = list(other.values())
-        found = _rows(*engine.encode_batch(texts, threads=threads)) if texts else []
+        ids, offsets = engine.encode_batch(texts, threads=threads)
+        found = rows_of(ids, offsets, engine.row_count)
         shares[f"{name}_change"] = _changed(rows, dict(zip(other, found, strict=True)))
     return shares | local
 
 
-def _rows(ids: Ids, offsets: Ints) -> list[list[int]]:
-    listed = ids.tolist()
-    return [listed[start:end] for start, end in pairwise(offsets.tolist())]
-
-
-def _changed(before: Sequence[list[int]], after: Mapping[int, list[int]]) -> Terms:
+def _changed(before: Sequence[Row], after: Mapping[int, Row]) -> Terms:
     """Distance (ids put in, taken out or replaced) and the longer length of each line of `after`;
     zeros for the others."""
     distances, longer = np.zeros((2, len(before)), dtype=np.int64)
@@ -259,19 +251,24 @@ def _changed(before: Sequence[list[int]], after: Mapping[int, list[int]]) -> Ter
     return distances, longer
 
 
-def _kept(text: ChangedLines, made: TypoLines, before: FlatSpans, after: FlatSpans) -> Terms:
-    """Tokens with text outside of the mistyped word that stay, and all of them, of each line."""
+def _kept(
+    text: ChangedLines, made: TypoLines, before: FlatSpans, line: Ints, after: FlatSpans
+) -> Terms:
+    """Tokens with text outside of the mistyped word that stay, and all of them, of each line.
+
+    `line`: that of each token `before`.
+    """
     n_text = text.n_text
-    base = text.first[before.line]
-    begin, end, grown = made.words[before.line].T
+    base = text.first[line]
+    begin, end, grown = (column[line] for column in made.words.T)
     starts, ends = before.starts, before.ends
     in_front = n_text[base + np.minimum(ends, begin)] - n_text[base + np.minimum(starts, begin)]
     follows = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
     outside = in_front + follows > 0
     moved = starts + np.where((starts >= begin) & (follows > 0), grown, 0)
     # Tokens with text begin one after the other: these numbers ascend.
-    found = _placed(after, after.starts, text.first)[after.ends > after.starts]
-    stays = _is_among(_placed(before, moved, text.first), found)
+    found = _placed(after, after.starts, text.first[after.line])[after.ends > after.starts]
+    stays = _is_among(_placed(before, moved, base), found)
     return before.per_line(outside & stays), before.per_line(outside)
 
 
@@ -295,6 +292,6 @@ def _word_bytes(line: str, made: Typo | None) -> tuple[int, int, int]:
     return begin, end, len(made.text.encode()) - len(line.encode())
 
 
-def _placed(spans: FlatSpans, starts: Ints, first: Ints) -> Ints:
-    """Each token with its place among all lines (which begin at `first`), as one number."""
-    return np.asarray(((starts + first[spans.line]) << 24) | spans.ids)  # ids are below 2 ** 24
+def _placed(spans: FlatSpans, starts: Ints, base: Ints) -> Ints:
+    """Each token with its place among all lines, its own beginning at `base`, as one number."""
+    return np.asarray(((starts + base) << 24) | spans.ids)  # ids are below 2 ** 24

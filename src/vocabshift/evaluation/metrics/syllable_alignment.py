@@ -120,19 +120,17 @@ def _whole(places: CutPlaces, cuts: Flags) -> Terms:
 
 def cut_places(lines: Sequence[str]) -> CutPlaces:
     """Where `lines` (at least one) may be cut: found once, for all tokenizers."""
-    encoded = [line.encode() for line in lines]
-    first = np.zeros(len(lines), dtype=np.int64)
-    np.cumsum([len(data) + 1 for data in encoded[:-1]], out=first[1:])
-    last = first + np.array([len(data) for data in encoded])
-    characters, graphemes, syllables = (
-        np.zeros(int(last[-1]) + 1, dtype=np.bool_) for _ in range(3)
-    )
-    for line, data, begin in zip(lines, encoded, first.tolist(), strict=True):
-        is_first_byte = (np.frombuffer(data + b"\0", dtype=np.uint8) & 0xC0) != 0x80
-        place_of = np.flatnonzero(is_first_byte) + begin  # of each character, and of the end
-        characters[place_of] = True
-        graphemes[place_of[[0, *grapheme_borders(line)]]] = True
-        syllables[place_of[[0, *syllable_borders(line)]]] = True
+    text = "\n".join(lines)  # so that each line has a place for its end
+    data = np.frombuffer(text.encode() + b"\n", dtype=np.uint8)
+    characters = (data & 0xC0) != 0x80
+    place_of = np.flatnonzero(characters)  # of each character, and of the end
+    (last,) = np.nonzero(data == ord("\n"))
+    first = np.append(0, last[:-1] + 1)
+    graphemes, syllables = np.zeros((2, len(data)), dtype=np.bool_)
+    graphemes[place_of[grapheme_borders(text)]] = True
+    syllables[place_of] = syllable_borders(text)
+    for may_cut in (graphemes, syllables):
+        may_cut[first] = may_cut[last] = True
     borders = np.flatnonzero(syllables)
     begins, ends = borders[:-1], borders[1:]
     is_unit = (ends - begins > 1) & ~np.isin(begins, last)

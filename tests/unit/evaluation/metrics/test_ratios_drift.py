@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 
+import numpy as np
 import pytest
 
 from reference import metrics as slow
@@ -25,6 +26,15 @@ def test_distances_are_those_of_the_definition() -> None:
     pairs = [tuple(pair) for pair in pairs]
     assert [slow.levenshtein(*pair) for pair in pairs] == ratios.edit_distances(pairs).tolist()
     assert [int(a == b) for a, b in pairs] == ratios.same_lines(pairs).tolist()
+
+
+def test_rows_keep_what_is_equal() -> None:
+    """Numbers of surrogates too, and numbers beyond characters."""
+    numbers = np.array([0, 0xD800, 0xDC00, 10, 0x10FFFF, 0xD800])
+    offsets = np.array([0, 3, 3, 6])
+    lists = [[0, 0xD800, 0xDC00], [], [10, 0x10FFFF, 0xD800]]
+    assert lists == [list(map(ord, row)) for row in ratios.rows_of(numbers, offsets, 0x110000)]
+    assert lists == ratios.rows_of(numbers, offsets, 0x110001)
 
 
 def test_tokens_are_the_same_by_their_bytes(make_tokenizer) -> None:
