@@ -34,19 +34,26 @@ transformers.LlamaForCausalLM(config).save_pretrained("model")
 tokenizer.save_pretrained("model")
 """
 _CPT = """
-base = "model"
-corpus = ["hi=hi.txt", "en=en.txt"]
+model = "model"
+data = ["hi=hi.txt", "en=en.txt"]
 out = "trained"
-n_tokens = 2048
-seq_len = 64
+sequence_length = 64
+step_tokens = 512
+micro_batch_size = 4
+mixed_precision = "no"
+
+[[phases]]
+trained = "all"
+n_bytes = "8KB"
 """
 _SMALL = ["--vocab-size", "600"]
 _TEXT = ["hi=hi.txt", "en=en.txt"]
+_BRIEFLY = ["--n-prompts", "2", "--prompt-bytes", "64", "--max-new-tokens", "4", "--repeats", "1"]
 
 # A verb, and its commands after `vocabshift`, in an order in which each finds what it needs.
 STEPS: dict[str, list[list[str]]] = {
     "normalize": [["normalize", "hi=hi.txt", "--normalizer", "nfc"]],
-    "count": [["count", *_TEXT, "--kind", "words", "-o", "counts"]],
+    "count": [["count", *_TEXT, "-o", "counts"]],
     "train": [
         ["train", "--recipe", "bpe", "--corpus", "en=en.txt", *_SMALL, "-o", "first"],
         ["train", "--recipe", "ist", "--corpus", *_TEXT, *_SMALL, "-o", "second"],
@@ -58,7 +65,7 @@ STEPS: dict[str, list[list[str]]] = {
     "compare": [["compare", "first", "extended", "--text", *_TEXT, "--html", "compare.html"]],
     "tables": [["tables", "rows.jsonl", "--format", "latex"]],
     "check": [["check", "first", "extended", "--text", "hi=hi.txt"]],
-    "card": [["card", "second", "--results", "rows.jsonl", "-o", "card.md"]],
+    "card": [["card", "second", "--results", "rows.jsonl", "-o", "second/README.md"]],
     "publish": [["publish", "second", "me/second"]],  # a dry run
     "encode": [["encode", "second", *_TEXT, "-o", "packed"]],
     "serve": [],  # see _serve
@@ -71,11 +78,17 @@ STEPS: dict[str, list[list[str]]] = {
     "teach": [["teach", "model", "en=en.txt", "-o", "taught"]],
     "language-pack": [["language-pack", "moved", "--base", "model", "-o", "pack"]],
     "glitch": [["glitch", "model"]],
-    "latency": [["latency", "model", "--text", "en=en.txt", "--dry-run"]],
-    "harness": [["harness", "model", "--tasks", "sib200:hi", "--data", "tasks", "--dry-run"]],
+    "latency": [["latency", "model", "--text", "en=en.txt", *_BRIEFLY]],
+    "harness": [["harness", "model", "--tasks", "sib200:hi", "--help"]],
     "merge": [["merge", "--help"]],
     "decide": [["decide", "--help"]],
     "demo": [["demo", "--help"]],
+}
+_AFTER = {
+    "tables": ["evaluate"],
+    "card": ["evaluate"],
+    "publish": ["evaluate", "card"],
+    "language-pack": ["transfer"],
 }
 _OF_MODELS = {"transfer", "adapt", "draft-vocab", "cpt", "score", "teach", "language-pack"}
 _NEEDS = {  # packages beside those that every install has
@@ -94,7 +107,8 @@ def main() -> int:
     asked = parser.parse_args()
     if unknown := set(_verbs()) ^ set(STEPS):
         raise SystemExit(f"verbs and steps differ: {', '.join(sorted(unknown))}")
-    wanted = asked.verbs or list(STEPS)
+    wanted = [*asked.verbs, *(name for verb in asked.verbs for name in _AFTER.get(verb, []))]
+    wanted = wanted or list(STEPS)
     missing = {
         verb: [name for name in _NEEDS.get(verb, []) if importlib.util.find_spec(name) is None]
         for verb in wanted
