@@ -23,7 +23,7 @@ from vocabshift.cli.main import build_parser
 from vocabshift.demo import story
 
 _LINES = 40
-_MODEL = """
+MAKE_MODEL = """
 import torch, transformers
 torch.manual_seed(0)
 tokenizer = transformers.AutoTokenizer.from_pretrained("first")
@@ -118,12 +118,12 @@ def main() -> int:
         raise SystemExit(f"cannot run {'; '.join(left_out)}")
     run = [verb for verb in STEPS if verb in wanted and not missing[verb]]
     with tempfile.TemporaryDirectory() as folder:
-        _texts(Path(folder))
+        write_inputs(Path(folder))
         # Every other verb reads one of these tokenizers.
         for command in STEPS["train"]:
             _run([sys.executable, "-m", "vocabshift", *command], folder)
         if any("torch" in _NEEDS.get(verb, []) for verb in run):
-            _run([sys.executable, "-c", _MODEL], folder)
+            _run([sys.executable, "-c", MAKE_MODEL], folder)
         for verb in run:
             for command in STEPS[verb] if verb != "train" else []:
                 _run([sys.executable, "-m", "vocabshift", *command], folder)
@@ -141,7 +141,8 @@ def _verbs() -> list[str]:
     raise SystemExit("the parser has no verbs")
 
 
-def _texts(folder: Path) -> None:
+def write_inputs(folder: Path) -> None:
+    """Texts of the package's demo, a configuration of `cpt`, and an empty folder of tasks."""
     texts = story.beginnings(_LINES)
     for name, language in (("hi", "hin"), ("en", "eng")):
         lines = [line for key, found in texts.items() if key.startswith(language) for line in found]
