@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "core/platform.h"
 
 namespace vocabshift::bindings {
 
@@ -14,7 +12,7 @@ namespace {
 
 constexpr std::size_t kOverwritten = 8;  // bytes that may be written after the text
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 
 // UTF-8 of eight characters at a time, as long as there are so many; `*from` and `*to` move on.
 // Each gets its bytes in a lane of four, of which one to three count: without a branch, for in
@@ -42,9 +40,10 @@ bool eights_to_utf8(const std::uint16_t** from, const std::uint16_t* end, char**
         _mm_or_si128(_mm_or_si128(_mm_srli_epi16(c, 6), all(0xC0)), _mm_slli_epi16(last, 8));
     const __m128i three =
         _mm_or_si128(_mm_or_si128(_mm_srli_epi16(c, 12), all(0xE0)), _mm_slli_epi16(middle, 8));
-    const __m128i near = _mm_or_si128(_mm_and_si128(is_ascii, c), _mm_andnot_si128(is_ascii, two));
+    const __m128i up_to_two =
+        _mm_or_si128(_mm_and_si128(is_ascii, c), _mm_andnot_si128(is_ascii, two));
     const __m128i first =
-        _mm_or_si128(_mm_and_si128(is_near, near), _mm_andnot_si128(is_near, three));
+        _mm_or_si128(_mm_and_si128(is_near, up_to_two), _mm_andnot_si128(is_near, three));
     const __m128i third = _mm_andnot_si128(is_near, last);
     const __m128i count = _mm_add_epi16(_mm_add_epi16(all(3), is_ascii), is_near);
     _mm_store_si128(reinterpret_cast<__m128i*>(bytes), _mm_unpacklo_epi16(first, third));
@@ -66,7 +65,7 @@ template <class Char>
 char* to_utf8(const Char* from, std::size_t length, char* to) {
   const Char* const end = from + length;
   bool has_surrogate = false;
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
   if constexpr (sizeof(Char) == 2) has_surrogate = eights_to_utf8(&from, end, &to);
 #endif
   for (; from < end; ++from) {

@@ -43,12 +43,13 @@ struct BigAllocator {
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     void* memory = nullptr;
-    if (bytes < kHugePage / 2) {
-      memory = std::malloc(bytes);
-    } else {
+#if defined(__linux__)
+    if (bytes >= kHugePage / 2) {
       memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
       if (memory) advise_huge_pages(memory, bytes);
-    }
+    } else
+#endif
+      memory = std::malloc(bytes);
     if (!memory) throw std::bad_alloc();
     return static_cast<T*>(memory);
   }

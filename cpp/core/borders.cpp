@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/platform.h"
 #include "core/word_join.h"
 
 namespace vocabshift {
@@ -27,8 +28,8 @@ BorderSketch::BorderSketch(std::size_t cells) {
 
 void BorderSketch::add(std::span<const TokenId> piece, Count count) {
   Count product;
-  if (__builtin_mul_overflow(count, piece.size(), &product) ||
-      __builtin_add_overflow(of_all_, product, &of_all_)) {
+  if (multiply_overflows(count, piece.size(), &product) ||
+      add_overflows(of_all_, product, &of_all_)) {
     WordSum::overflow();
   }
   const std::size_t cells = counts_.size();

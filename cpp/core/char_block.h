@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/platform.h"
 #include "core/scan.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
+#if VOCABSHIFT_SSE2
 
 namespace vocabshift::scan {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/platform.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -19,9 +20,8 @@ inline std::uint64_t load8(const char* at) {
 
 // Folded 64x64 -> 128 bit product: every output bit depends on every input bit.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  const Wide product = multiply(a, b);
+  return product.low ^ product.high;
 }
 
 inline constexpr std::uint64_t kSeed0 = 0x9E3779B97F4A7C15ull;

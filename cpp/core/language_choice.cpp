@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/platform.h"
+
 namespace vocabshift {
 
 LanguageChoice::LanguageChoice(std::vector<Count> tokens, std::vector<Count> lengths,
@@ -21,9 +23,7 @@ LanguageChoice::LanguageChoice(std::vector<Count> tokens, std::vector<Count> len
 }
 
 bool LanguageChoice::is_worse(std::size_t language, std::size_t than) const {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<Wide>(tokens_[language]) * lengths_[than] >
-         static_cast<Wide>(tokens_[than]) * lengths_[language];
+  return multiply(tokens_[language], lengths_[than]) > multiply(tokens_[than], lengths_[language]);
 }
 
 // In floating point as the authors' code has it: a share may equal the limit.

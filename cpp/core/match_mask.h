@@ -6,11 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/platform.h"
 #include "core/types.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace vocabshift {
 
@@ -30,7 +27,7 @@ std::uint64_t match_mask_plain(const Token* tokens, std::uint32_t length, Pair p
   return mask;
 }
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 
 // Lanes of 16 bits, all ones where the pair is, for eight positions.
 inline __m128i match_8(const std::uint16_t* tokens, __m128i left, __m128i right) {

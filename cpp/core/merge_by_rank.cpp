@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "core/platform.h"
 #include "core/stop.h"
 
 namespace vocabshift {
@@ -19,7 +20,7 @@ MergeTable::MergeTable(const std::vector<ModelMerge>& merges) : MergeTable(merge
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
     if (rank + kAhead < merges.size()) {
       const ModelMerge& later = merges[rank + kAhead];
-      __builtin_prefetch(&slots_[hash_pair(Pair{later.left, later.right}.key()) & mask_], 1);
+      prefetch_to_write(&slots_[hash_pair(Pair{later.left, later.right}.key()) & mask_]);
     }
     const ModelMerge& merge = merges[rank];
     set({merge.left, merge.right}, static_cast<std::uint32_t>(rank), merge.product);

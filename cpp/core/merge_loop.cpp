@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/platform.h"
 #include "core/stop.h"
 #include "core/threads.h"
 
@@ -128,7 +129,7 @@ Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
   const PairIndex::Entry* const next = queue_.empty() ? nullptr : index_.find(queue_.top().key);
   const Chunks coming =
       next && next->count > 0 ? Chunks(next->chunks, next->chunk_count) : Chunks();
-  __builtin_prefetch(coming.data());
+  prefetch_to_read(coming.data());
   update_counts(pair, product);
   for (const ChunkAt at : coming.first(std::min(coming.size(), kAhead))) sequences_.prefetch(at);
   for (std::size_t i = 0; i < parts.size(); ++i) mergers_[i].clear();

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include "core/platform.h"
+
 namespace vocabshift {
 
 namespace {
@@ -187,7 +189,7 @@ std::vector<MergeTree::Number> MergeTree::by_bytes() const {
       const std::string_view rest = bytes_of(entries[i].token).substr(depth);
       std::uint64_t next = 0;
       std::memcpy(&next, rest.data(), std::min<std::size_t>(rest.size(), 8));
-      entries[i].next = __builtin_bswap64(next);
+      entries[i].next = swap_bytes(next);
     }
     sort_entries({&entries[begin], end - begin}, room);
     for (std::size_t first = begin, last; first < end; first = last) {

@@ -5,11 +5,8 @@
 #include <stdexcept>
 
 #include "core/merge_tree.h"
+#include "core/platform.h"
 #include "core/stop.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace vocabshift {
 
@@ -18,7 +15,7 @@ const MergeTree::Node* MergeTree::child_of(const Node& node, unsigned char byte)
   const Node* const first = &nodes_[node.first_child];
   if (node.children == 1) return first->byte == byte ? first : nullptr;
   const std::uint8_t* const labels = &labels_[node.first_child];
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
   if (node.children <= 16) {
     const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels));
     const __m128i same = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(static_cast<char>(byte)));

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/hash.h"
+#include "core/platform.h"
 #include "core/utf8.h"
 
 namespace vocabshift {
@@ -92,7 +93,7 @@ void ModelStrings::index_tokens() {
     }
     if (i < count) {
       hashes[i % kAhead] = hash_bytes((*this)[i]);
-      __builtin_prefetch(&slots_[hashes[i % kAhead] & mask], 1);
+      prefetch_to_write(&slots_[hashes[i % kAhead] & mask]);
     }
   }
 }
@@ -119,7 +120,7 @@ void ModelStrings::look_up_waiting() {
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const auto [begin, border, end] = waiting_[i];
     hashes[i] = {hash_bytes(text_of(begin, border)), hash_bytes(text_of(border, end))};
-    for (const std::uint64_t hash : hashes[i]) __builtin_prefetch(&slots_[hash & mask]);
+    for (const std::uint64_t hash : hashes[i]) prefetch_to_read(&slots_[hash & mask]);
   }
   const auto each_slot = [&](auto&& visit) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
@@ -130,8 +131,8 @@ void ModelStrings::look_up_waiting() {
       }
     }
   };
-  each_slot([&](Index token) { __builtin_prefetch(&begins_[token]); });
-  each_slot([&](Index token) { __builtin_prefetch(&bytes_[begins_[token]]); });
+  each_slot([&](Index token) { prefetch_to_read(&begins_[token]); });
+  each_slot([&](Index token) { prefetch_to_read(&bytes_[begins_[token]]); });
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     const auto [begin, border, end] = waiting_[i];
     const std::string_view whole = text_of(begin, end);

@@ -16,6 +16,7 @@
 
 #include "core/bits.h"
 #include "core/hash.h"
+#include "core/platform.h"
 #include "core/sequences.h"
 #include "core/types.h"
 
@@ -44,7 +45,7 @@ class PairIndex {
   // nullptr where the pair is not kept.
   Entry* find(std::uint64_t key);
   void prefetch(std::uint64_t key) const {
-    __builtin_prefetch(&slots_[hash_pair(key) & (slots_.size() - 1)]);
+    prefetch_to_read(&slots_[hash_pair(key) & (slots_.size() - 1)]);
   }
   // The key must not be there yet; `chunks` must live in this index (see allocate).
   void insert(std::uint64_t key, Count count, std::span<const Sequences::ChunkAt> chunks);

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/platform.h"
 #include "core/stop.h"
 
 namespace vocabshift {
@@ -63,9 +64,9 @@ void add_words(PickyLoop& loop, WordCounter& counter, const std::vector<GroupWei
     }
     const GroupWeight& group = groups[record.group];
     Count weighted, in_bytes;
-    if (__builtin_mul_overflow(record.count, group.weight, &weighted) ||
-        __builtin_mul_overflow(weighted, record.word.size(), &in_bytes) ||
-        __builtin_add_overflow(of_all, in_bytes, &of_all)) {
+    if (multiply_overflows(record.count, group.weight, &weighted) ||
+        multiply_overflows(weighted, record.word.size(), &in_bytes) ||
+        add_overflows(of_all, in_bytes, &of_all)) {
       WordSum::overflow();
     }
     occurrences += record.count;

@@ -49,13 +49,13 @@ CharacterRuns::CharacterRuns(std::uint8_t bits,
   }
   for (int byte = 0; byte < 0x80; ++byte) {
     if (!first_bytes_[byte]) continue;
-    if (byte == 0 || !first_bytes_[byte - 1]) ascii_.push_back({static_cast<char>(byte), 0});
-    ascii_.back().last = static_cast<char>(byte);
+    if (byte == 0 || !first_bytes_[byte - 1]) ascii_.push_back({static_cast<signed char>(byte), 0});
+    ascii_.back().last = static_cast<signed char>(byte);
   }
   for (int byte = 0xFF; byte >= 0x80; --byte) {
     if (!first_bytes_[byte]) continue;
-    if (leads_.first == 0) leads_.last = static_cast<char>(byte);
-    leads_.first = static_cast<char>(byte);
+    if (leads_.first == 0) leads_.last = static_cast<signed char>(byte);
+    leads_.first = static_cast<signed char>(byte);
   }
   set_ = std::move(set);
 }

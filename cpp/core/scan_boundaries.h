@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/char_block.h"
+#include "core/platform.h"
 #include "core/scan.h"
 
 namespace vocabshift::scan {
@@ -57,7 +58,7 @@ const char* match_boundary(const char* begin, const char* at, const char* end, C
   return stop;
 }
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 // The bytes of a block at which a boundary, or punctuation within a gap, may begin: not at letters
 // and marks, nor at the one space before a word, which are most of the text.
 inline std::uint64_t may_begin_boundary(const CharBlock& block) {
@@ -94,7 +95,7 @@ void boundaries(std::string_view text, C&& gap_cut, W&& boundary, F&& pre_token)
     return at + first.length;
   };
   const char* at = begin;
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
   while (end - at >= static_cast<std::ptrdiff_t>(CharBlock::kBytes)) {
     const CharBlock block(at);
     const char* const block_begin = at;

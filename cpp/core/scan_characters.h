@@ -10,12 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/platform.h"
 #include "core/scan.h"
 #include "core/types.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace vocabshift {
 
@@ -63,7 +60,7 @@ class CharacterRuns {
  private:
   // Where, from `at` on, the next byte may stand that begins a character of the set.
   const char* skip(const char* at, const char* end) const {
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
     const auto outside = [](__m128i bytes, ByteRange range) {  // as signed bytes
       return _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(range.first)),
                           _mm_cmpgt_epi8(bytes, _mm_set1_epi8(range.last)));
@@ -93,7 +90,7 @@ class CharacterRuns {
 
   std::shared_ptr<const std::bitset<0x110000>> set_;
   struct ByteRange {
-    char first, last;
+    signed char first, last;
   };
   std::array<bool, 256> first_bytes_{};
   std::vector<ByteRange> ascii_;  // the runs of these below 0x80

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/char_block.h"
+#include "core/platform.h"
 #include "core/scan.h"
 
 namespace vocabshift::scan {
@@ -51,7 +52,7 @@ inline const char* next_word<Deepseek>(const char* at, const char* end) {
   return p;
 }
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 
 // See scan_words.h.
 inline std::uint64_t deepseek_starts(const CharBlock& block, unsigned* first_hard) {

@@ -16,12 +16,13 @@
 #include <type_traits>
 
 #include "core/char_block.h"
+#include "core/platform.h"
 #include "core/scan.h"
 #include "core/scan_deepseek.h"
 
 namespace vocabshift::scan {
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 
 // Up to where the starts are known: to the first hard character, and not in a run of blanks at the
 // end, for how that is cut depends on what follows.
@@ -189,7 +190,7 @@ template <class Rules, class F>
 void words(std::string_view text, F&& pre_token) {
   const char* at = text.data();
   const char* const end = at + text.size();
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
   constexpr std::ptrdiff_t kLeast = 16;  // of fewer bytes a block is not worth its while
   while (end - at >= kLeast) {
     const BlockEnd block = words_of_block<Rules>(at, static_cast<std::size_t>(end - at), pre_token);

@@ -17,6 +17,7 @@
 
 #include "core/big_memory.h"
 #include "core/match_mask.h"
+#include "core/platform.h"
 #include "core/stop.h"
 #include "core/types.h"
 
@@ -109,8 +110,8 @@ class Sequences {
   ChunkAt chunk_after(ChunkAt at) { return at + chunk(at).words(); }
   ChunkAt arena_end() const { return end_; }
   void prefetch(ChunkAt at) const {
-    __builtin_prefetch(arena_.data() + std::size_t{4} * at, 1);
-    __builtin_prefetch(arena_.data() + std::size_t{4} * at + 64, 1);  // the next cache line
+    prefetch_to_write(arena_.data() + std::size_t{4} * at);
+    prefetch_to_write(arena_.data() + std::size_t{4} * at + 64);  // the next cache line
   }
 
   // Nearest token of the same sequence before or after a chunk, or kNoToken; `where` is set to the

@@ -1,5 +1,6 @@
 #include "core/superword_passes.h"
 
+#include "core/platform.h"
 #include "core/superword_runs.h"
 
 namespace vocabshift {
@@ -13,7 +14,7 @@ void BorderPass::add(const Documents& documents, std::size_t group) {
   for (const auto& block : text_.encode(documents, nullptr, tokens)) {
     text_.for_each_piece(block, [&](std::span<const TokenId> piece, Count factor) {
       Count count;
-      if (__builtin_mul_overflow(weights_[group], factor, &count)) WordSum::overflow();
+      if (multiply_overflows(weights_[group], factor, &count)) WordSum::overflow();
       sketch_.add(piece, count);
     });
   }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/platform.h"
+
 namespace vocabshift {
 
 namespace {
@@ -33,7 +35,7 @@ BorderSketch SuperwordStage::sketch_borders(const std::vector<Count>& weights,
     const Count weight = weights[store_.group_of(block)];
     for_each_piece(block, buffer, [&](std::span<const TokenId> piece, Count factor) {
       Count count;
-      if (__builtin_mul_overflow(weight, factor, &count)) WordSum::overflow();
+      if (multiply_overflows(weight, factor, &count)) WordSum::overflow();
       sketch.add(piece, count);
     });
     if (tick) tick(block, 0);

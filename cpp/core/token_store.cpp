@@ -1,14 +1,8 @@
 #include "core/token_store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <stdexcept>
-#include <system_error>
 
 #include "core/filled.h"
 #include "core/hash.h"
@@ -21,50 +15,26 @@ constexpr char kMagic[] = "vocabshift ids 2";  // 16 bytes, the terminating 0 no
 constexpr std::size_t kMagicBytes = 16;
 constexpr std::uint32_t kLastBlock = 0xFFFFFFFFu;
 
-[[noreturn]] void fail(const std::string& path) {
-  throw std::system_error(errno, std::generic_category(), path);
-}
-
-void read_fully(int file, const std::string& path, void* data, std::size_t bytes,
-                std::uint64_t at) {
-  auto* to = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = ::pread(file, to, bytes, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path);
-    if (got == 0) throw std::invalid_argument(path + " ends too early");
-    to += got;
-    at += static_cast<std::uint64_t>(got);
-    bytes -= static_cast<std::size_t>(got);
-  }
-}
-
 }  // namespace
 
-TokenStore::TokenStore(const std::string& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path);
+TokenStore::TokenStore(const std::string& path) : file_(OpenFile::to_write(path)) {
   write(kMagic, kMagicBytes);
 }
 
 TokenStore TokenStore::open(const std::string& path) {
   TokenStore store;
-  store.path_ = path;
-  store.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (store.file_ < 0) fail(path);
-  struct stat status;
-  if (::fstat(store.file_, &status) != 0) fail(path);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
+  store.file_ = OpenFile::to_read(path);
+  const std::uint64_t size = store.file_->size();
   const auto damaged = [&] { return std::invalid_argument(path + " is no finished token file"); };
   char magic[kMagicBytes];
   if (size < kMagicBytes) throw damaged();
-  read_fully(store.file_, path, magic, kMagicBytes, 0);
+  store.read(0, magic, kMagicBytes);
   if (std::memcmp(magic, kMagic, kMagicBytes) != 0) throw damaged();
   store.end_ = kMagicBytes;
   for (;;) {
     Block block;
     if (size - store.end_ < sizeof(Block)) throw damaged();
-    read_fully(store.file_, path, &block, sizeof(Block), store.end_);
+    store.read(store.end_, &block, sizeof(Block));
     store.end_ += sizeof(Block);
     if (block.reserved != 0) throw damaged();
     if (block.group == kLastBlock) {
@@ -79,32 +49,14 @@ TokenStore TokenStore::open(const std::string& path) {
   }
 }
 
-TokenStore::TokenStore(TokenStore&& other) noexcept { *this = std::move(other); }
-
-TokenStore& TokenStore::operator=(TokenStore&& other) noexcept {
-  std::swap(blocks_, other.blocks_);
-  std::swap(offsets_, other.offsets_);
-  std::swap(memory_, other.memory_);
-  std::swap(path_, other.path_);
-  std::swap(file_, other.file_);
-  std::swap(end_, other.end_);
-  std::swap(tokens_, other.tokens_);
-  return *this;
-}
-
-TokenStore::~TokenStore() {
-  if (file_ >= 0) ::close(file_);
-}
-
 void TokenStore::write(const void* data, std::size_t bytes) {
-  const auto* from = static_cast<const char*>(data);
+  file_->write(data, bytes);
   end_ += bytes;
-  while (bytes > 0) {
-    const ssize_t done = ::write(file_, from, bytes);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail(path_);
-    from += done;
-    bytes -= static_cast<std::size_t>(done);
+}
+
+void TokenStore::read(std::uint64_t offset, void* data, std::size_t bytes) const {
+  if (!file_->read_at(offset, data, bytes)) {
+    throw std::invalid_argument(file_->name() + " ends too early");
   }
 }
 
@@ -125,15 +77,15 @@ TokenStore::Block TokenStore::last_block() const {
 }
 
 void TokenStore::append(std::uint32_t group, std::span<const TokenId> ids) {
-  if (file_ < 0) {
+  if (!file_) {
     std::vector<TokenId> copy;
     append_in_parts(copy, ids);
     memory_.push_back(std::move(copy));
   }
   Block header{group, 0, ids.size(), 0};
-  if (file_ >= 0) header.checksum = checksum_of(header, ids);
+  if (file_) header.checksum = checksum_of(header, ids);
   blocks_.push_back(header);
-  if (file_ < 0) return;
+  if (!file_) return;
   write(&header, sizeof(header));
   offsets_.push_back(end_);
   write(ids.data(), ids.size_bytes());
@@ -141,7 +93,7 @@ void TokenStore::append(std::uint32_t group, std::span<const TokenId> ids) {
 
 void TokenStore::finish(Count tokens) {
   tokens_ = tokens;
-  if (file_ < 0) return;
+  if (!file_) return;
   const Block last = last_block();
   write(&last, sizeof(last));
 }
@@ -153,11 +105,11 @@ std::size_t TokenStore::group_count() const {
 }
 
 std::span<const TokenId> TokenStore::read(std::size_t block, std::vector<TokenId>& buffer) const {
-  if (file_ < 0) return memory_[block];
+  if (!file_) return memory_[block];
   buffer.resize(blocks_[block].size);
-  read_fully(file_, path_, buffer.data(), buffer.size() * sizeof(TokenId), offsets_[block]);
+  read(offsets_[block], buffer.data(), buffer.size() * sizeof(TokenId));
   if (checksum_of(blocks_[block], buffer) != blocks_[block].checksum) {
-    throw std::invalid_argument(path_ + " is damaged: a block does not add up");
+    throw std::invalid_argument(file_->name() + " is damaged: a block does not add up");
   }
   return buffer;
 }

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/open_file.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -19,9 +21,8 @@ class TokenStore {
   // A finished file; std::invalid_argument where it is not whole, std::system_error where it cannot
   // be read. What the blocks hold is checked when they are read.
   static TokenStore open(const std::string& path);
-  TokenStore(TokenStore&& other) noexcept;
-  TokenStore& operator=(TokenStore&& other) noexcept;
-  ~TokenStore();
+  TokenStore(TokenStore&&) noexcept = default;
+  TokenStore& operator=(TokenStore&&) noexcept = default;
 
   // std::system_error where the disk is full.
   void append(std::uint32_t group, std::span<const TokenId> ids);
@@ -47,13 +48,13 @@ class TokenStore {
   static std::uint64_t checksum_of(const Block& block, std::span<const TokenId> ids);
   Block last_block() const;
   void write(const void* data, std::size_t bytes);
+  void read(std::uint64_t offset, void* data, std::size_t bytes) const;
 
   std::vector<Block> blocks_;
   std::vector<std::uint64_t> offsets_;        // of the blocks' ids in the file, in bytes
   std::vector<std::vector<TokenId>> memory_;  // of the blocks, where there is no file
-  std::string path_;
-  int file_ = -1;
-  std::uint64_t end_ = 0;  // bytes written
+  std::shared_ptr<OpenFile> file_;            // null where they are in memory
+  std::uint64_t end_ = 0;                     // bytes written
   Count tokens_ = 0;
 };
 

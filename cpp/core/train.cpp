@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/merge_by_rank.h"
+#include "core/platform.h"
 #include "core/segmenter.h"
 #include "core/word_layout.h"
 
@@ -33,8 +34,8 @@ class Smoothing {
     Count before = 0, after = 0;
     for_each_word([&](std::string_view word, Count weighted, Count, std::uint32_t) {
       if (!scripts_.in_word(word)) return;
-      if (__builtin_add_overflow(before, weighted, &before) ||
-          __builtin_add_overflow(after, power(weighted), &after)) {
+      if (add_overflows(before, weighted, &before) ||
+          add_overflows(after, power(weighted), &after)) {
         WordSum::overflow();
       }
     });
@@ -134,7 +135,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   if (parity) check(*parity, counter);
   for (const Count weight : weights.of_group) {
     Count ignored;
-    if (__builtin_mul_overflow(weight, std::max(weights.unit, weights.target), &ignored)) {
+    if (multiply_overflows(weight, std::max(weights.unit, weights.target), &ignored)) {
       WordSum::overflow();
     }
   }
@@ -142,8 +143,8 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
   const auto weight_of = [&](std::string_view word, std::size_t group) {
     const bool is_target = by_script && weights.scripts.in_word(word);
     Count weight;
-    if (__builtin_mul_overflow(weights.of_group[group], is_target ? weights.target : weights.unit,
-                               &weight)) {
+    if (multiply_overflows(weights.of_group[group], is_target ? weights.target : weights.unit,
+                           &weight)) {
       WordSum::overflow();
     }
     return weight;
@@ -209,8 +210,8 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     }
     layout.plan(shard, word, tokens);
     Count product;
-    if (__builtin_mul_overflow(weighted, tokens, &product) ||
-        __builtin_add_overflow(into.of_all, product, &into.of_all)) {
+    if (multiply_overflows(weighted, tokens, &product) ||
+        add_overflows(into.of_all, product, &into.of_all)) {
       WordSum::overflow();
     }
   });
@@ -225,7 +226,7 @@ Trained train_bpe(WordCounter& counter, const WordWeights& weights, const Limits
     for (std::uint32_t section = 0; section < sections; ++section) {
       trained.tokens += shard.tokens_of[section];
     }
-    if (__builtin_add_overflow(of_all, shard.of_all, &of_all)) WordSum::overflow();
+    if (add_overflows(of_all, shard.of_all, &of_all)) WordSum::overflow();
   }
   std::mutex one_by_one;
   for_each_of_shards([&](std::size_t shard, std::string_view word, Count weighted,

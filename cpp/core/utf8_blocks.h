@@ -7,15 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "core/platform.h"
 
 namespace vocabshift {
 
 inline constexpr std::size_t kUtf8Block = 64;
 
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
 
 // Whether the bytes from `at` on, kUtf8Block and one more, which begin with a whole character, are
 // well-formed so far; `whole` is then where the last character begins that may go on after the

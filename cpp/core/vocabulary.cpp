@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "core/platform.h"
+
 namespace vocabshift {
 
 Vocabulary::Vocabulary(std::string bytes, std::vector<std::size_t> begins)
@@ -26,7 +28,7 @@ void Vocabulary::index(std::size_t slots) {
     }
     if (id < count) {
       places[id % kAhead] = hash_bytes((*this)[id]) & mask;
-      __builtin_prefetch(&slots_[places[id % kAhead]], 1);
+      prefetch_to_write(&slots_[places[id % kAhead]]);
     }
   }
 }

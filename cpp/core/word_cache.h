@@ -18,6 +18,7 @@
 
 #include "core/big_memory.h"
 #include "core/hash.h"
+#include "core/platform.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -100,7 +101,7 @@ class WordCache {
   WordCache& operator=(WordCache&&) = default;
 
   // Asks for the memory of a word's slot, to be there when it is looked up.
-  void prefetch(const CacheKey& key) const { __builtin_prefetch(&slots_[key.hash() & mask_]); }
+  void prefetch(const CacheKey& key) const { prefetch_to_read(&slots_[key.hash() & mask_]); }
 
   // Copies the ids of a word to `to`, where there is room for kMostTokens, and returns their end;
   // `to` for a word that is not remembered (or has no ids).

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/platform.h"
 #include "core/stop.h"
 #include "core/word_table.h"
 
@@ -25,12 +26,12 @@ struct WordSum {
 
   void add(Count count, Count weight, bool holds_weights = false) {
     Count product;
-    if (__builtin_mul_overflow(count, weight, &product)) overflow();
+    if (multiply_overflows(count, weight, &product)) overflow();
     add_sum({product, holds_weights ? 0 : count});
   }
   void add_sum(const WordSum& other) {
-    if (__builtin_add_overflow(weighted, other.weighted, &weighted) ||
-        __builtin_add_overflow(occurrences, other.occurrences, &occurrences)) {
+    if (add_overflows(weighted, other.weighted, &weighted) ||
+        add_overflows(occurrences, other.occurrences, &occurrences)) {
       overflow();
     }
   }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/platform.h"
 #include "core/word_file.h"
 #include "core/word_join.h"
 
@@ -16,7 +17,7 @@ namespace vocabshift {
 inline std::uint64_t order_of(std::string_view word) {
   char first[8] = {};
   std::memcpy(first, word.data(), std::min<std::size_t>(word.size(), 8));
-  return __builtin_bswap64(load8(first));
+  return swap_bytes(load8(first));
 }
 
 // Memory that for_each_sorted needs beside the tables.
@@ -64,7 +65,7 @@ class RecordSum {
 
   void add(const WordRecord& record) {
     if (count_known_ && record.group == group_ && record.word == word_) {
-      if (__builtin_add_overflow(count_, record.count, &count_)) {
+      if (add_overflows(count_, record.count, &count_)) {
         throw std::invalid_argument("a word is counted more than 2^64 times");
       }
       return;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/filled.h"
+#include "core/platform.h"
 #include "core/stop.h"
 
 namespace vocabshift {
@@ -84,17 +85,17 @@ void WordTable::add_batch(const std::string_view* words, const Count* counts, st
     if (keys[i].length == 0) throw std::invalid_argument("a word without bytes is counted");
     hashes[i] = keys[i].hash();
     has_long |= words[i].size() > WordKey::kInline;
-    __builtin_prefetch(&slots_[home(hashes[i])], 1);
+    prefetch_to_write(&slots_[home(hashes[i])]);
   }
   for (std::size_t i = 0; has_long && i < count; ++i) {
     if (words[i].size() <= WordKey::kInline) continue;
     if (words[i].size() != keys[i].length) throw std::invalid_argument("a word of 4 GiB or more");
     const Slot& slot = slots_[home(hashes[i])];
-    if (slot.low == keys[i].low) __builtin_prefetch(long_words_.data() + slot.high);
+    if (slot.low == keys[i].low) prefetch_to_read(long_words_.data() + slot.high);
   }
   for (std::size_t i = 0; i < count; ++i) {
     Slot& slot = find_or_insert(keys[i], hashes[i], words[i]);
-    if (__builtin_add_overflow(slot.count, counts ? counts[i] : 1, &slot.count)) {
+    if (add_overflows(slot.count, counts ? counts[i] : 1, &slot.count)) {
       throw std::invalid_argument("a word is counted more than 2^64 times");
     }
   }

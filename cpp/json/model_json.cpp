@@ -6,11 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/platform.h"
 #include "core/utf8.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace vocabshift {
 
@@ -117,7 +114,7 @@ class Cursor {
     return byte == ',' || byte == '}' || byte == ']' || at_ == end_;
   }
   void skip_run() {
-#if defined(__SSE2__)
+#if VOCABSHIFT_SSE2
     for (; end_ - at_ >= 16; at_ += 16) {
       const __m128i run = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at_));
       const __m128i is_control = _mm_cmpeq_epi8(_mm_min_epu8(run, _mm_set1_epi8(0x1F)), run);

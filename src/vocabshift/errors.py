@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CorpusError(ValueError):
     """A corpus cannot be read, is empty, or is not UTF-8 (file and byte offset are named)."""
@@ -39,3 +42,21 @@ class NoPreTokenizerError(InvalidTokenizerError):
     def __init__(self, message: str, patch: str) -> None:
         super().__init__(message)
         self.patch = patch
+
+
+@contextmanager
+def regex_bound() -> Iterator[None]:
+    """Around a call into `tokenizers`, which may run regexes: ValueError where one takes too long.
+
+    Oniguruma gives up after ten million steps of backtracking at one place, about a second. Rust
+    panics then, and its exception is none that `except Exception` catches.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise InvalidTokenizerError(
+            f"`tokenizers` gave up on a text: {error}. If a regex of the tokenizer backtracks "
+            "without end, as (a+)+ does, it needs another one"
+        ) from None

@@ -5,6 +5,7 @@ Owns addresses, limits, error messages, and who may send requests. `page` comput
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -25,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.playground.page import Panel, Playground, samples_of
 from vocabshift.report.tokenized_line import token_css
@@ -124,6 +126,12 @@ TOO_LONG = (
     "for files there is: vocabshift evaluate"
 )
 
+BODY_SECONDS = 30.0
+"""That a body may take to arrive from the same machine."""
+
+MOST_CLIENTS = 2_000
+"""Connections and requests at a time; the next one gets 503."""
+
 TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 
@@ -177,7 +185,10 @@ async def _tokenize(playground: Playground, request: Request) -> Response:
     if not isinstance(asked, dict) or {key: type(value) for key, value in asked.items()} != known:
         raise HTTPException(400, "send an object of text (a string) and parse_special (a boolean)")
     work = partial(playground.tokenize, asked["text"], parse_special=asked["parse_special"])
-    return JSONResponse(await run_in_threadpool(work))
+    try:
+        return JSONResponse(await run_in_threadpool(work))
+    except InvalidTokenizerError as error:  # a regex of a tokenizer gave up on the text
+        raise HTTPException(422, str(error)) from None
 
 
 async def _token(playground: Playground, request: Request) -> Response:
@@ -194,12 +205,19 @@ async def _token(playground: Playground, request: Request) -> Response:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """Read the body; 413 as soon as it exceeds `most`, whatever its headers say."""
+    """Read the body; 413 as soon as it exceeds `most`, whatever its headers say.
+
+    408 for a body that takes longer than BODY_SECONDS: it would be held in memory.
+    """
     parts = bytearray()
-    async for part in request.stream():
-        parts += part
-        if len(parts) > most:
-            raise HTTPException(413, TOO_LONG.format(most=most))
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                parts += part
+                if len(parts) > most:
+                    raise HTTPException(413, TOO_LONG.format(most=most))
+    except TimeoutError:
+        raise HTTPException(408, "the request took too long to arrive") from None
     return bytes(parts)
 
 
@@ -247,6 +265,7 @@ class LocalServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            limit_concurrency=MOST_CLIENTS,
             timeout_graceful_shutdown=2,
         )
         if open_browser:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError
-from vocabshift.text.files import File, read_chunks, unreadable
+from vocabshift.text.files import File, bounded_chunks, unreadable
 
 Item = TypeVar("Item")
 
@@ -103,7 +103,7 @@ Block = tuple[int, bytes | memoryview]
 def read_blocks(file: File, *, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
     """Content of `file` in blocks of whole lines, not yet validated."""
     if file.compression is not None:
-        yield from stream_blocks(read_chunks(file), block_bytes=block_bytes)
+        yield from stream_blocks(bounded_chunks(file, "line"), block_bytes=block_bytes)
         return
     try:
         stream = file.path.open("rb")
@@ -191,7 +191,7 @@ def _lines(
 
 def read_whole(file: File, errors: TextErrors = "strict") -> bytes:
     """The whole content, valid UTF-8; it is held in memory."""
-    return bytes(as_utf8(b"".join(read_chunks(file)), str(file.path), errors))
+    return bytes(as_utf8(b"".join(bounded_chunks(file, "document")), str(file.path), errors))
 
 
 def as_utf8(

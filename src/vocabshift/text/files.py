@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from vocabshift.errors import CorpusError
 
@@ -108,7 +108,10 @@ def _below(folder: Path) -> Iterator[File]:
 # Bytes of a file, decompressed as they are read.
 
 _CHUNK_BYTES = 1 << 20
-_ZST_CHUNK_BYTES = 16 << 10  # small: a decompressor object returns all that its input holds
+_ZST_READ_BYTES = 16 << 10
+_ZST_CHUNK_BYTES = 1 << 10
+"""What a decompressor object is given at once. It returns all that this holds, 32 MB at most: four
+bytes of a compressed run stand for 128 kB."""
 
 
 class _DamagedError(Exception):
@@ -129,6 +132,27 @@ def read_chunks(file: File) -> Iterator[bytes]:
             raise unreadable(file.path, error) from error
         if chunk is None:
             return
+        yield chunk
+
+
+MOST_PACKED_BYTES = 1 << 30
+"""Of a line, or a document that is a whole file, in a compressed file: it is held in memory, and a
+small file may stand for any size."""
+
+
+def bounded_chunks(file: File, of: Literal["line", "document"]) -> Iterator[bytes]:
+    """The same chunks; CorpusError once a line or document of a compressed file is too long."""
+    n_bytes = 0
+    for chunk in read_chunks(file):
+        first = chunk.find(b"\n") if of == "line" else -1
+        n_bytes += len(chunk) if first < 0 else first
+        if file.compression is not None and n_bytes > MOST_PACKED_BYTES:
+            raise CorpusError(
+                f"{file.path}: a {of} of more than {MOST_PACKED_BYTES:,} bytes; if that is what it "
+                "should be, unpack the file first"
+            )
+        if first >= 0:
+            n_bytes = len(chunk) - 1 - chunk.rfind(b"\n")
         yield chunk
 
 
@@ -160,17 +184,19 @@ def _zst_chunks(raw: IO[bytes]) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor()
     frame = None
-    while compressed := raw.read(_ZST_CHUNK_BYTES):
-        while compressed:
-            frame = frame or decompressor.decompressobj()
-            try:
-                chunk = frame.decompress(compressed)
-            except zstandard.ZstdError as error:
-                raise _DamagedError(str(error)) from error
-            compressed = frame.unused_data
-            if frame.eof:
-                frame = None
-            if chunk:
-                yield chunk
+    while block := raw.read(_ZST_READ_BYTES):
+        for start in range(0, len(block), _ZST_CHUNK_BYTES):
+            compressed = block[start : start + _ZST_CHUNK_BYTES]
+            while compressed:
+                frame = frame or decompressor.decompressobj()
+                try:
+                    chunk = frame.decompress(compressed)
+                except zstandard.ZstdError as error:
+                    raise _DamagedError(str(error)) from error
+                compressed = frame.unused_data
+                if frame.eof:
+                    frame = None
+                if chunk:
+                    yield chunk
     if frame is not None:
         raise _DamagedError("the file ends too early")

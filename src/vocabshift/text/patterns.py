@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vocabshift.errors import regex_bound
 from vocabshift.text import regexes
 from vocabshift.text.splits import Split
 from vocabshift.text.writing import SYLLABLES, SentencePolicy
@@ -245,11 +246,15 @@ def _quoted(text: str) -> str:
 
 
 def splitter(pattern: Pattern) -> Callable[[str], list[str]]:
-    """The pattern as a function from text to pre-tokens, run by `tokenizers`: always exact."""
+    """The pattern as a function from text to pre-tokens, run by `tokenizers`: always exact.
+
+    The function raises InvalidTokenizerError where a regex backtracks without end.
+    """
     splits = to_tokenizers(pattern)
 
     def split(text: str) -> list[str]:
-        return [pre_token for pre_token, _ in splits.pre_tokenize_str(text)]
+        with regex_bound():
+            return [pre_token for pre_token, _ in splits.pre_tokenize_str(text)]
 
     return split
 

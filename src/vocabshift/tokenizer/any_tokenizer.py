@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabshift.errors import regex_bound
+
 if TYPE_CHECKING:
     import tokenizers
 
@@ -226,7 +228,8 @@ def encode_flat(
     with special_tokens_as(backend, parse_special=parse_special):
         for at in range(0, len(texts), _AT_ONCE):
             some = list(texts[at : at + _AT_ONCE])
-            found = backend.encode_batch_fast(some, add_special_tokens=False)
+            with regex_bound():
+                found = backend.encode_batch_fast(some, add_special_tokens=False)
             rows += [np.array(encoding.ids, dtype=np.int32) for encoding in found]
     return join(rows)
 

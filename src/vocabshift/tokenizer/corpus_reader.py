@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, regex_bound
 from vocabshift.text import patterns
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
@@ -182,7 +182,12 @@ def _normalizer(tokenizer: Tokenizer) -> Callable[[str], str]:
     if known is not None:
         return known
     normalizer = tokenizer.backend.normalizer
-    return lambda text: str(normalizer.normalize_str(text))
+
+    def normalize(text: str) -> str:
+        with regex_bound():
+            return str(normalizer.normalize_str(text))
+
+    return normalize
 
 
 def _splitter(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
@@ -191,7 +196,8 @@ def _splitter(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
     is_image = is_byte_level(tokenizer)
 
     def split(text: str) -> list[str]:
-        pieces = [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
+        with regex_bound():
+            pieces = [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
         return [byte_level.to_bytes(piece).decode() for piece in pieces] if is_image else pieces
 
     return split

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from vocabshift import _core
+from vocabshift.errors import regex_bound
 from vocabshift.text import patterns
 from vocabshift.text.normalize import name_of, spec_function
 from vocabshift.text.regexes import GPT2, repair_regex
@@ -113,9 +114,13 @@ class Pipeline:
         ]
 
     def encode(self, text: str) -> Ids:
-        """Ids of one text, shape (n_tokens,)."""
+        """Ids of one text, shape (n_tokens,); InvalidTokenizerError if a regex gives up on it."""
         if (ids := self._encode(text)) is not None:
             return ids
+        with regex_bound():
+            return self._encode_by_tokenizers(text)
+
+    def _encode_by_tokenizers(self, text: str) -> Ids:
         if self._core is None:
             backend = self.tokenizer.backend
             backend.encode_special_tokens = not self.parse_special

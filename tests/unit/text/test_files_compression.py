@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import random
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from vocabshift.errors import CorpusError
+from vocabshift.text import files
+from vocabshift.text.documents import read_blocks, read_whole
 from vocabshift.text.files import File, read_chunks
 
 CONTENT = "ஒரு line\n".encode() * 50_000
@@ -50,3 +53,42 @@ def test_unreadable_file_says_why(tmp_path: Path) -> None:
     """What the system says is passed on."""
     with pytest.raises(CorpusError, match=r"a\.txt: cannot be read \(No such file"):
         list(read_chunks(File(tmp_path / "a.txt", "txt")))
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_a_small_file_of_much_text_comes_in_small_chunks(tmp_path: Path, compression: str) -> None:
+    """200 MB in a file of a few kilobytes (a bomb), 32 MB at a time at most."""
+    data = COMPRESS[compression](bytes(200_000_000))
+    assert len(data) < 250_000
+    lengths = [len(chunk) for chunk in read_chunks(write(tmp_path, compression, data))]
+    assert 200_000_000 == sum(lengths)
+    assert max(lengths) <= 32 << 20
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("begin", [b"", b"a\n" * 600_000], ids=["alone", "after others"])
+def test_a_line_without_end_is_refused(
+    tmp_path: Path, monkeypatch, compression: str, begin: bytes
+) -> None:
+    """Of a compressed file, where its length cannot be seen; many short lines are no long one."""
+    monkeypatch.setattr(files, "MOST_PACKED_BYTES", 2_000_000)
+    line = random.Random(0).randbytes(2_000_001).replace(b"\n", b"a")
+    long = begin + line + b"\nb\n"
+    file = write(tmp_path, compression, COMPRESS[compression](long))
+    with pytest.raises(CorpusError, match=rf"a\.txt\.{compression}: a line of more than 2,000,000"):
+        list(read_blocks(file))
+    short = begin + line[1:] + b"\n" + line[2:]
+    file = write(tmp_path, compression, COMPRESS[compression](short))
+    assert short == b"".join(bytes(block) for _, block in read_blocks(file))
+    (tmp_path / "a.txt").write_bytes(long)
+    plain = File(tmp_path / "a.txt", "txt")
+    assert long == b"".join(bytes(block) for _, block in read_blocks(plain))
+
+
+def test_a_document_without_end_is_refused(tmp_path: Path, monkeypatch) -> None:
+    """Where a file is one document, its lines count together."""
+    monkeypatch.setattr(files, "MOST_PACKED_BYTES", 1_000_000)
+    content = b"a\n" * 500_000
+    assert content == read_whole(write(tmp_path, "gz", gzip.compress(content)))
+    with pytest.raises(CorpusError, match=r"a\.txt\.gz: a document of more than 1,000,000 bytes"):
+        read_whole(write(tmp_path, "gz", gzip.compress(content + b"a")))

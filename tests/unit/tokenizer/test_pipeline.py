@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import Tokenizer as Backend
 
 from small_models import sentencepiece_tokenizer
+from vocabshift.errors import InvalidTokenizerError
+from vocabshift.text.patterns import Split, splitter
 from vocabshift.tokenizer import components
+from vocabshift.tokenizer.any_tokenizer import encode_flat
+from vocabshift.tokenizer.formats.load import as_tokenizer
 
 
 @pytest.mark.parametrize("pattern", [{"String": " "}, {"Regex": r"[^\n]+|\n+"}])
@@ -26,3 +32,38 @@ def test_spaces_are_replaced_before_another_pre_tokenizer(
     for text in ("the cat sat", "a  12\n b"):
         expected = tokenizer.backend.encode(text, add_special_tokens=False).ids
         assert expected == tokenizer.encode_batch([text])[0].tolist()
+
+
+ENDLESS = r"(?<=(a|aa)*)(a+)+!"
+"""Beyond our automaton, so Oniguruma runs it: 2 ** 40 ways to read forty letters."""
+
+
+def endless(model: models.Model) -> Backend:
+    backend = Backend(model)
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(ENDLESS), "isolated")
+    return backend
+
+
+def test_a_regex_that_backtracks_without_end_is_an_error() -> None:
+    """Not a hang, and not a panic, which `except Exception` would let through."""
+    bpe = as_tokenizer(endless(models.BPE({"a": 0}, [])))
+    unigram = endless(models.Unigram([("<unk>", 0.0), ("a", -1.0)], 0))
+    split = splitter((Split(ENDLESS),))
+    for use in (
+        lambda text: bpe.encode_batch([text])[0].tolist(),
+        lambda text: encode_flat(unigram, [text], parse_special=False)[0].tolist(),
+        split,
+    ):
+        assert 4 == len(use("aaaa")) or ["aaaa"] == use("aaaa")
+        with pytest.raises(InvalidTokenizerError, match=r"gave up on a text: .*retry-limit"):
+            use("a" * 40)
+
+
+def test_regexes_of_our_automaton_need_no_bound(tmp_path: Path) -> None:
+    """The classic cases take time linear in the text there."""
+    base = sentencepiece_tokenizer(tmp_path)
+    for regex in (r"(a+)+$", r"(a|aa)+c", r"(a|a)*b"):
+        split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated"}
+        tokenizer = replace(base, pre_tokenizer={**split, "invert": False})
+        ids, _ = tokenizer.encode_batch(["a" * 100_000 + "x"])
+        assert len(ids) > 0
