@@ -26,7 +26,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo demo-real recipes test golden site check fuzz lint format bench clean
+.PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
@@ -36,6 +36,7 @@ help:
 	@echo "make golden  write the golden files of names, flags, JSON and files anew (docs/stability.md)"
 	@echo "make site    build the documentation as a site, in build/site/html; check its links"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
+	@echo "make fuzz-core  the core on any bytes, by libFuzzer with sanitizers, for MINUTES in all"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
@@ -76,6 +77,13 @@ site: $(VENV)/.site
 
 fuzz: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python benchmarks/fuzz.py --minutes $(MINUTES)
+
+fuzz-core: $(VENV)/.dev
+	$(PIP) install -c constraints.txt cmake ninja
+	$(BIN)/cmake -S cpp -B build/fuzz -G Ninja -DVOCABSHIFT_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
+	$(BIN)/cmake --build build/fuzz
+	$(BIN)/python benchmarks/fuzz_core.py build/fuzz --minutes $(MINUTES)
 
 check: $(VENV)/.editable
 	$(lint)

@@ -199,8 +199,9 @@ std::vector<MergeTree::Number> MergeTree::by_bytes() const {
       // One that ends here is the beginning of the others, but for bytes 0.
       const auto from = entries.begin() + static_cast<std::ptrdiff_t>(first);
       const auto to = entries.begin() + static_cast<std::ptrdiff_t>(last);
-      const auto longer = std::partition(
-          from, to, [&](const Entry& entry) { return length(entry.token) <= depth + 8; });
+      const auto longer = std::partition(from, to, [&, most = depth + 8](const Entry& entry) {
+        return length(entry.token) <= most;
+      });
       std::sort(from, longer,
                 [&](const Entry& a, const Entry& b) { return length(a.token) < length(b.token); });
       open.push_back({static_cast<std::size_t>(longer - entries.begin()), last, depth + 8});

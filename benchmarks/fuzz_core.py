@@ -1,0 +1,164 @@
+"""Fuzz the core with libFuzzer, every target for the same time: `make fuzz-core MINUTES=5`.
+
+    python benchmarks/fuzz_core.py build/fuzz --minutes 5
+    python benchmarks/fuzz_core.py build/fuzz --minutes 120 --only regex train --record
+
+The targets are the programs of `cpp/fuzz`, built with the address and undefined-behaviour
+sanitizers. Two run at a time. They begin with our sample texts and named patterns and keep what
+reaches new code in BUILD/corpus, where the next run goes on. Prints executions, edges reached and
+findings; a finding ends the run with an error and the command that repeats it. `--record` adds the
+executions to `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vocabshift.demo import story
+from vocabshift.text.patterns import NAMED
+
+HERE = Path(__file__).parent
+RECORD, RESULTS = HERE / "fuzz_core.jsonl", HERE / "RESULTS.md"
+MOST_BYTES = 1024  # of an input: what goes wrong goes wrong in short texts
+AT_A_TIME = 2
+TABLE = re.compile(r"(<!-- fuzz -->\n).*?(<!-- /fuzz -->)", flags=re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one target did."""
+
+    target: str
+    executions: int
+    seconds: int
+    edges: int
+    finding: str  # the file with the input; "" for none
+    date: str
+
+
+def targets(build: Path) -> dict[str, Path]:
+    """The programs by name."""
+    found = {file.name.removeprefix("fuzz_"): file for file in sorted(build.glob("fuzz/fuzz_*"))}
+    return {name: file for name, file in found.items() if os.access(file, os.X_OK)}
+
+
+def write_seeds(target: str, folder: Path) -> None:
+    """Inputs to begin with. A target takes its numbers from the end of an input, and a string up to
+    a backslash from its start, in which a backslash is doubled."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = ["\n".join(own) for own in story.beginnings(3).values()]
+    if target == "regex":
+        regexes = [split.regex for splits in NAMED.values() for split in splits]
+        escaped = [regex.replace("\\", "\\\\") for regex in dict.fromkeys(regexes)]
+        seeds = [f"{regex}\\ {texts[i % len(texts)]}" for i, regex in enumerate(escaped)]
+    elif target == "model_json":
+        vocab = {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "\u0120ab": 4, '\\"\u00e9': 5}
+        models = [[["a", "b"], ["\u0120", "ab"]], ["a b", "\u0120 ab"]]
+        seeds = [
+            json.dumps({"model": {"type": "BPE", "vocab": vocab, "merges": own}}) for own in models
+        ]
+    else:
+        seeds = texts
+    for i, seed in enumerate(seeds):
+        (folder / f"seed-{i}").write_bytes(
+            seed.encode()[: MOST_BYTES // 2] + bytes(range(i, i + 16))
+        )
+
+
+def run(target: str, program: Path, build: Path, seconds: int) -> Run:
+    """One target for so many seconds."""
+    corpus, findings = build / "corpus" / target, build / "findings" / target
+    write_seeds(target, corpus)
+    findings.mkdir(parents=True, exist_ok=True)
+    command = [
+        *(str(program), str(corpus), f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}"),
+        *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1"),
+        f"-artifact_prefix={findings}/",
+    ]
+    environment = os.environ | {
+        "ASAN_OPTIONS": "detect_leaks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    log = done.stderr.decode(errors="replace")
+    (findings / "log").write_text(log, encoding="utf-8")
+    executions = re.findall(r"number_of_executed_units:\s+(\d+)", log) or re.findall(
+        r"^#(\d+)", log, re.M
+    )
+    edges = re.findall(r"cov: (\d+)", log)
+    written = re.findall(r"Test unit written to (\S+)", log)
+    finding = written[-1] if written else (str(findings / "log") if done.returncode else "")
+    date = datetime.date.today().isoformat()
+    return Run(
+        target,
+        int(executions[-1]) if executions else 0,
+        seconds,
+        max(map(int, edges), default=0),
+        finding,
+        date,
+    )
+
+
+def table(runs: list[Run]) -> str:
+    """Markdown, all runs of a target together."""
+    lines = ["| target | executions | hours | edges | open findings |", "|---|---:|---:|---:|---:|"]
+    by_target: dict[str, list[Run]] = {}
+    for each in runs:
+        by_target.setdefault(each.target, []).append(each)
+    for target, own in sorted(by_target.items()):
+        hours = sum(each.seconds for each in own) / 3600
+        lines.append(
+            f"| {target} | {sum(each.executions for each in own):,} | {hours:.2f} "
+            f"| {max(each.edges for each in own):,} | {int(bool(own[-1].finding))} |"
+        )
+    lines.append(f"| all | {sum(each.executions for each in runs):,} | | | |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the targets, and print what they did."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=Path, help="where cmake built the targets")
+    parser.add_argument("--minutes", type=float, default=5, help="for all targets together")
+    parser.add_argument("--only", nargs="+", help="these targets")
+    parser.add_argument("--record", action="store_true", help="into fuzz_core.jsonl and RESULTS.md")
+    options = parser.parse_args()
+    programs = targets(options.build)
+    names = options.only or [*programs]
+    if missing := [name for name in names if name not in programs] or not names:
+        raise SystemExit(
+            f"{options.build} has no target {missing}; there are {', '.join(programs)}"
+        )
+    seconds = max(1, round(options.minutes * 60 * min(AT_A_TIME, len(names)) / len(names)))
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        runs = list(pool.map(lambda name: run(name, programs[name], options.build, seconds), names))
+    print(table(runs))
+    if options.record:
+        with RECORD.open("a", encoding="utf-8") as out:
+            out.writelines(f"{json.dumps(asdict(each))}\n" for each in runs)
+        recorded = [Run(**json.loads(line)) for line in RECORD.read_text("utf-8").splitlines()]
+        text = RESULTS.read_text(encoding="utf-8")
+        RESULTS.write_text(
+            TABLE.sub(lambda found: f"{found[1]}\n{table(recorded)}\n\n{found[2]}", text),
+            encoding="utf-8",
+        )
+    for each in runs:
+        if each.finding:
+            print(
+                f"{each.target}: to see it again: {programs[each.target]} {each.finding}",
+                file=sys.stderr,
+            )
+    sys.exit(int(any(each.finding for each in runs)))
+
+
+if __name__ == "__main__":
+    main()
