@@ -18,7 +18,7 @@ from vocabshift.text.writing import CONJUNCTS, LINKERS, inner_letters, syllable_
 
 
 def borders(text: str) -> list[int]:
-    """Where a token may end, behind the first character."""
+    """Where a token may end, after the first character."""
     return [at for at, may_end in enumerate(syllable_borders(text).tolist()) if may_end and at]
 
 
