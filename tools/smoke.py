@@ -93,6 +93,7 @@ _AFTER = {
 _OF_MODELS = {"transfer", "adapt", "draft-vocab", "cpt", "score", "teach", "language-pack"}
 _NEEDS = {  # packages beside those that every install has
     **{verb: ["torch", "transformers"] for verb in [*sorted(_OF_MODELS), "glitch", "latency"]},
+    "count": ["pyarrow"],
     "convert": ["torch", "transformers", "gguf"],
     "harness": ["lm_eval"],
     "serve": ["starlette", "uvicorn"],
