@@ -117,7 +117,6 @@ def test_one_letter_for_several_windows(length: int) -> None:
     tokenizer = whole_text_tokenizer([(token, token) for token in doubles] + [("aa", "a")])
     agree(tokenizer, "a" * length)
     agree(tokenizer, "b" + "a" * length + "b")
-    assert "a" * length == Encoder(tokenizer).decode(Encoder(tokenizer).encode("a" * length))
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 100, 255, 256, 300])
