@@ -170,22 +170,35 @@ void register_encode(py::module_& m) {
            py::arg("content"), py::arg("id"), py::arg("lstrip") = false, py::arg("rstrip") = false,
            py::arg("is_text") = false);
 
-  py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
-      .def(py::init([](const std::shared_ptr<Encoder>& encoder,
-                       const std::vector<AddedToken>& raw_tokens,
-                       const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
-                       const py::str& space_becomes, bool to_nfc,
-                       std::optional<PreTokenizer> pre_tokenizer) {
-             return std::make_unique<GuardedEncoder>(
-                 encoder,
-                 TextEncoder::Options{raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
-                                      std::string(utf8_of(space_becomes)), to_nfc,
-                                      std::move(pre_tokenizer)});
+  py::class_<Metaspace>(m, "Metaspace", "A pre-tokenizer for spaces, without its cuts.")
+      .def(py::init([](const py::str& space, const std::string& prepend) {
+             using Prepend = Metaspace::Prepend;
+             if (prepend != "never" && prepend != "first" && prepend != "always") {
+               throw std::invalid_argument("prepend is never, first or always");
+             }
+             return Metaspace{std::string(utf8_of(space)), prepend == "never"   ? Prepend::kNever
+                                                           : prepend == "first" ? Prepend::kFirst
+                                                                                : Prepend::kAlways};
            }),
-           py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
-           py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
-           py::arg("space_becomes") = "", py::arg("to_nfc") = false,
-           py::arg("pre_tokenizer") = py::none())
+           py::arg("space"), py::arg("prepend"));
+
+  py::class_<GuardedEncoder>(m, "TextEncoder", "From documents to ids.")
+      .def(
+          py::init([](const std::shared_ptr<Encoder>& encoder,
+                      const std::vector<AddedToken>& raw_tokens,
+                      const std::vector<AddedToken>& normalized_tokens, const py::str& prepend,
+                      const py::str& space_becomes, bool to_nfc, std::optional<Metaspace> metaspace,
+                      std::optional<PreTokenizer> pre_tokenizer) {
+            return std::make_unique<GuardedEncoder>(
+                encoder,
+                TextEncoder::Options{raw_tokens, normalized_tokens, std::string(utf8_of(prepend)),
+                                     std::string(utf8_of(space_becomes)), to_nfc,
+                                     std::move(metaspace), std::move(pre_tokenizer)});
+          }),
+          py::arg("encoder"), py::kw_only(), py::arg("raw_tokens") = std::vector<AddedToken>(),
+          py::arg("normalized_tokens") = std::vector<AddedToken>(), py::arg("prepend") = "",
+          py::arg("space_becomes") = "", py::arg("to_nfc") = false,
+          py::arg("metaspace") = py::none(), py::arg("pre_tokenizer") = py::none())
       .def(
           "encode",
           [](GuardedEncoder& self, const py::str& text) -> py::object {
@@ -201,13 +214,14 @@ void register_encode(py::module_& m) {
           py::arg("text"), "(n_tokens,) int32; None for a text that encode_batch leaves out.")
       .def(
           "encode_normalized",
-          [](GuardedEncoder& self, const py::str& text) {
+          [](GuardedEncoder& self, const py::str& text, bool is_first) {
             const std::string_view view = utf8_of(text);
             return self.run(view.size(), [&](const TextEncoder& e, auto& scratch, auto& ids) {
-              e.encode_normalized(view, scratch, ids);
+              e.encode_normalized(view, is_first, scratch, ids);
             });
           },
-          py::arg("text"), "Ids of a normalized part between added tokens.")
+          py::arg("text"), py::arg("is_first") = true,
+          "Ids of a normalized part between added tokens; is_first: the text begins with it.")
       .def(
           "encode_pieces",
           [](GuardedEncoder& self, const py::list& pieces) {

@@ -17,10 +17,10 @@ namespace vocabshift::bindings {
 
 namespace {
 
-Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids,
-                     const TokenArray& merges, bool byte_level, bool ignore_merges,
-                     bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
-                     const py::str& space) {
+std::shared_ptr<Encoder> make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids,
+                                      const TokenArray& merges, bool byte_level, bool ignore_merges,
+                                      bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
+                                      const py::str& space) {
   if (ids.ndim() != 1 || static_cast<std::size_t>(ids.size()) != tokens.size()) {
     throw std::invalid_argument("every token needs an id");
   }
@@ -47,7 +47,7 @@ Encoder make_encoder(const std::vector<py::bytes>& tokens, const TokenArray& ids
   model.fuse_unk = fuse_unk;
   model.space = utf8_of(space);
   const LongCall call;
-  return Encoder(std::move(model));
+  return std::make_shared<Encoder>(std::move(model));
 }
 
 py::object owned(PyObject* made) {
@@ -195,9 +195,9 @@ std::vector<std::size_t> parts_by_id(const ModelStrings& strings) {
   return places;
 }
 
-Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
-                bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
-                const py::str& space) {
+std::shared_ptr<Encoder> compile(const ModelStrings& strings, bool byte_level, bool ignore_merges,
+                                 bool byte_fallback, std::optional<TokenId> unk, bool fuse_unk,
+                                 const py::str& space) {
   const std::string_view space_text = utf8_of(space);
   const LongCall call;
   EncoderModel model = strings.encoder_model(byte_level);
@@ -206,7 +206,7 @@ Encoder compile(const ModelStrings& strings, bool byte_level, bool ignore_merges
   model.unk = unk.value_or(kNoToken);
   model.fuse_unk = fuse_unk;
   model.space = space_text;
-  return Encoder(std::move(model));
+  return std::make_shared<Encoder>(std::move(model));
 }
 
 }  // namespace

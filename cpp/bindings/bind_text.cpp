@@ -183,6 +183,11 @@ void register_text(py::module_& m) {
                                                    : CharacterRuns::Cut::kBefore);
            }),
            py::arg("class_bits"), py::arg("ranges"), py::arg("longest"), py::arg("cut"));
+  py::class_<ByteRuns>(m, "ByteRuns", "A step that cuts around bytes; only such steps follow it.")
+      .def(py::init([](const py::bytes& bytes, std::size_t length) {
+             return ByteRuns(std::string_view(bytes), length);
+           }),
+           py::arg("bytes"), py::arg("length"));
   py::class_<Automaton>(m, "Automaton", "A step with any regex of the automaton's subset.")
       .def_static("compile", &automaton_of, py::arg("regex"), py::arg("behavior") = "Isolated",
                   py::arg("invert") = false,

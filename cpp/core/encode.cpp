@@ -80,7 +80,11 @@ void Encoder::prepare_words(const EncoderModel& model) {
   if (crossing_rank != kNoRank) {
     late_merges_ = LateMerges(model.merges, first_late_rank(model), merges_);
   }
-  if (byte_level_) tree_ = MergeTree(byte_ids_, model.merges, crossing_rank, merges_);
+  if (!byte_level_) return;
+  tree_ = MergeTree(byte_ids_, model.merges, crossing_rank, merges_);
+  std::array<TokenId, 256> ids = byte_ids_;
+  std::sort(ids.begin(), ids.end());
+  has_borders_ = std::adjacent_find(ids.begin(), ids.end()) == ids.end();
 }
 
 // Whether a character may vanish or fuse with its neighbour before merging, so that what stands on
@@ -197,14 +201,11 @@ void Encoder::encode_uncached(const Scratch::Word& word, Scratch& scratch,
       return;
     }
   }
+  if (has_borders_ && word.text.size() >= kLong) return encode_long(word.text, scratch, out);
   if (tree_.usable() && tree_.fits(word.text)) {
     return tree_.encode(word.text, scratch.tree_, out);
   }
-  std::vector<TokenId>& symbols = scratch.ids_;
-  symbols.clear();
-  symbols_of(word.text, symbols);
-  merge_by_rank(merges_, symbols, cutter_.crossing_rank(), scratch.merging_);
-  out.insert(out.end(), symbols.begin(), symbols.end());
+  merge_all(word.text, scratch, out);
 }
 
 void Encoder::encode_cut_piece(std::string_view piece, const char* readable_end, Scratch& scratch,

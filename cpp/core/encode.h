@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "core/late_merges.h"
 #include "core/merge_by_rank.h"
 #include "core/merge_tree.h"
+#include "core/sure_borders.h"
 #include "core/types.h"
 #include "core/vocabulary.h"
 #include "core/word_cache.h"
@@ -117,6 +120,10 @@ class Encoder {
   void encode_uncached(const Scratch::Word& word, Scratch& scratch,
                        std::vector<TokenId>& out) const;
 
+  void encode_long(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const;
+  void merge_all(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const;
+  const SureBorders& borders() const;
+
   bool may_lose_symbols(const EncoderModel& model) const;
   void prepare_words(const EncoderModel& model);
   void prepare_short_tokens();
@@ -135,6 +142,10 @@ class Encoder {
   bool byte_level_, ignore_merges_, byte_fallback_, fuse_unk_;
   TokenId unk_;
   WordCutter cutter_;
+  static constexpr std::size_t kLong = 64;  // bytes of a word that is looked through for borders
+  bool has_borders_ = false;
+  mutable std::once_flag borders_once_;  // most texts have no long words
+  mutable std::optional<SureBorders> borders_;
 };
 
 }  // namespace vocabshift

@@ -35,6 +35,19 @@ void MergeTable::set(Pair pair, std::uint32_t rank, TokenId product) {
   slots_[at] = {key, rank, product};
 }
 
+std::vector<ModelMerge> MergeTable::by_rank(std::uint32_t limit) const {
+  std::vector<ModelMerge> merges;
+  for (const Slot& slot : slots_) {
+    if (slot.key == kEmpty || slot.rank >= limit) continue;
+    if (slot.rank >= merges.size()) {
+      merges.resize(slot.rank + std::size_t{1}, {kNoToken, kNoToken, kNoToken});
+    }
+    merges[slot.rank] = {static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key),
+                         slot.product};
+  }
+  return merges;
+}
+
 namespace {
 
 constexpr std::size_t kShort = 80;  // symbols: up to here a scan for the least rank is fastest

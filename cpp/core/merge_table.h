@@ -32,6 +32,9 @@ class MergeTable {
   void set(Pair pair, std::uint32_t rank, TokenId product);
   bool has_doubles() const { return has_doubles_; }  // whether any pair was given twice
 
+  // The merges below rank `limit`, by rank. Where another pair has the rank, all is kNoToken.
+  std::vector<ModelMerge> by_rank(std::uint32_t limit) const;
+
   Found find(TokenId left, TokenId right) const {
     const std::uint64_t key = Pair{left, right}.key();
     for (std::size_t at = hash_pair(key) & mask_;; at = (at + 1) & mask_) {

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "core/big_memory.h"
 #include "core/hash.h"
 #include "core/merge_table.h"
+#include "core/sure_borders.h"
 #include "core/types.h"
 
 namespace vocabshift {
@@ -33,6 +35,7 @@ class MergeTree {
   struct Scratch {
     std::vector<std::uint32_t> tokens;
     std::vector<std::uint64_t> closed;  // bits: no encoding goes on from here
+    std::vector<std::uint64_t> pairs;   // by hash: two tokens, and whether they may be neighbours
   };
 
   MergeTree() = default;  // not usable
@@ -49,6 +52,8 @@ class MergeTree {
 
   // Appends the ids of `text` (any bytes), which fits.
   void encode(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const;
+  // The same for one that is given as its bytes and sure pairs, at most SureBorders::kMost.
+  void encode(const SureBorders::Known* known, std::size_t count, std::vector<TokenId>& out) const;
 
  private:
   // Tokens are numbered in the order they are made: bytes first, then merges by rank.
@@ -77,6 +82,11 @@ class MergeTree {
     }
   }
   void merge_short(std::string_view text, std::vector<TokenId>& out) const;
+  template <std::size_t kMost>
+  void merge_few(std::array<Number, kMost>& tokens, std::size_t count,
+                 std::array<Number, kMost>& products, std::vector<TokenId>& out) const;
+  void encode_windows(std::string_view text, Scratch& scratch, std::vector<TokenId>& out) const;
+  std::span<const Number> search(std::string_view text, Scratch& scratch) const;
   std::size_t length(Number token) const { return begins_[token + 1] - begins_[token]; }
   bool stand_side_by_side(Number left, Number right) const;
   const Node* child_of(const Node& node, unsigned char byte) const;
@@ -98,6 +108,10 @@ class MergeTree {
   std::vector<Number> by_bytes() const;
 
   static constexpr std::size_t kShort = 14;  // bytes of a text that is merged step by step
+  static constexpr std::size_t kPairs = std::size_t{1} << 15;  // that are remembered
+  // Bytes of a text from which on pairs of neighbours are remembered; of a window of a longer one;
+  // and at a window's end, where more text may change the tokens.
+  static constexpr std::size_t kRemembering = 64, kWindow = 4096, kUnsure = 256;
   static constexpr std::size_t kMostMisfits = 1024;
   static constexpr std::size_t kMisfitBits = std::size_t{1} << 14;
   static constexpr std::uint64_t kFree = ~std::uint64_t{0};

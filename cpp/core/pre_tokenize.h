@@ -16,6 +16,7 @@
 #include "core/automaton.h"
 #include "core/scan.h"
 #include "core/scan_boundaries.h"
+#include "core/scan_bytes.h"
 #include "core/scan_characters.h"
 #include "core/scan_syllables.h"
 #include "core/scan_words.h"
@@ -82,8 +83,9 @@ struct JoinedWords {
 // with the pre-token before it. Without steps the text is one pre-token.
 class PreTokenizer {
  public:
-  using Step =
-      std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns, Automaton>;
+  // Subtle: what follows ByteRuns may be given text that is not UTF-8; only others of them may.
+  using Step = std::variant<Pattern, SentencePolicy, SyllableRules, JoinedWords, CharacterRuns,
+                            Automaton, ByteRuns>;
 
   explicit PreTokenizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
@@ -127,6 +129,8 @@ class PreTokenizer {
       split_joined(joined->words, text, pre_token);
     } else if (const auto* runs = std::get_if<CharacterRuns>(&step)) {
       runs->split(text, pre_token);
+    } else if (const auto* bytes = std::get_if<ByteRuns>(&step)) {
+      bytes->split(text, pre_token);
     } else if (const auto* automaton = std::get_if<Automaton>(&step)) {
       automaton->split(text, pre_token);
     } else {

@@ -18,6 +18,7 @@ TextEncoder::TextEncoder(std::shared_ptr<const Encoder> encoder, const Options& 
       prepend_(options.prepend),
       space_becomes_(options.space_becomes),
       to_nfc_(options.to_nfc),
+      metaspace_(options.metaspace),
       pre_tokenizer_(options.pre_tokenizer) {}
 
 Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
@@ -27,15 +28,42 @@ Encoder::Scratch& TextEncoder::scratch(std::size_t thread) {
   return *scratches_[thread];
 }
 
-void TextEncoder::encode_normalized(std::string_view text, Encoder::Scratch& scratch,
+namespace {
+
+// Appends `text` with every space as `space_becomes`.
+void append_respaced(std::string_view text, std::string_view space_becomes, std::string& out) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    out.append(text, at, space - at);
+    if (space < text.size()) out += space_becomes;
+    at = space + 1;
+  }
+}
+
+}  // namespace
+
+void TextEncoder::encode_normalized(std::string_view text, bool is_first, Encoder::Scratch& scratch,
                                     std::vector<TokenId>& out) const {
   if (!pre_tokenizer_) throw std::logic_error("this encoder has no pre-tokenizer of its own");
+  std::string respaced;
   const auto encode_part = [&](std::string_view part) {
+    if (metaspace_) {
+      using Prepend = Metaspace::Prepend;
+      const bool begins_text = is_first && part.data() == text.data();
+      respaced.clear();
+      if (metaspace_->prepend == Prepend::kAlways ||
+          (metaspace_->prepend == Prepend::kFirst && begins_text)) {
+        if (part[0] != ' ' && !part.starts_with(metaspace_->space)) respaced = metaspace_->space;
+      }
+      append_respaced(part, metaspace_->space, respaced);
+      part = respaced;
+    }
     const char* const end = part.data() + part.size();
     pre_tokenizer_->split(
         part, [&](std::string_view piece) { encoder_->encode_piece(piece, end, scratch, out); });
     encoder_->flush(scratch, out);
   };
+  if (text.empty()) return;
   if (normalized_tokens_.empty()) return encode_part(text);
   normalized_tokens_.split(text, encode_part,
                            [&](TokenId id, std::string_view) { out.push_back(id); });
@@ -47,6 +75,7 @@ bool TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
   bool is_known = true;
   std::string room;
   const auto encode_part = [&](std::string_view part) {
+    const bool is_first = part.data() == text.data();
     if (to_nfc_) {
       const std::optional<std::string_view> normal = to_nfc(part, room);
       if (!normal) is_known = false;
@@ -54,17 +83,11 @@ bool TextEncoder::encode(std::string_view text, Encoder::Scratch& scratch,
       part = *normal;
     }
     if (prepend_.empty() && space_becomes_.empty()) {
-      return encode_normalized(part, scratch, out);
+      return encode_normalized(part, is_first, scratch, out);
     }
     std::string normalized = prepend_;
-    for (const char byte : part) {
-      if (byte == ' ' && !space_becomes_.empty()) {
-        normalized += space_becomes_;
-      } else {
-        normalized.push_back(byte);
-      }
-    }
-    encode_normalized(normalized, scratch, out);
+    append_respaced(part, space_becomes_.empty() ? " " : space_becomes_, normalized);
+    encode_normalized(normalized, is_first, scratch, out);
   };
   if (raw_tokens_.empty()) {
     if (!text.empty()) encode_part(text);

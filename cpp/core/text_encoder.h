@@ -37,6 +37,13 @@ class ViewDocuments : public DocumentSource {
   const std::vector<std::string_view>& views_;
 };
 
+// The pre-tokenizer Metaspace of `tokenizers`, without its cuts.
+struct Metaspace {
+  enum class Prepend { kNever, kFirst, kAlways };  // kFirst: at the beginning of the text alone
+  std::string space;                               // what a space becomes
+  Prepend prepend = Prepend::kAlways;              // where the part does not begin with it
+};
+
 class TextEncoder {
  public:
   struct Options {
@@ -45,6 +52,7 @@ class TextEncoder {
     std::string prepend;                        // normalizer Prepend; "" for none
     std::string space_becomes;                  // normalizer Replace(" "); "" for none
     bool to_nfc = false;                        // normalizer NFC
+    std::optional<Metaspace> metaspace;         // before pre_tokenizer
     std::optional<PreTokenizer> pre_tokenizer;  // none: only encode_piece may be used
   };
 
@@ -53,8 +61,9 @@ class TextEncoder {
   // Appends the ids of a document. False, and nothing is appended, where it has a character that
   // the core cannot bring into normal form (to_nfc): its caller must.
   bool encode(std::string_view text, Encoder::Scratch& scratch, std::vector<TokenId>& out) const;
-  // The same for a part between added tokens that is normalized already.
-  void encode_normalized(std::string_view text, Encoder::Scratch& scratch,
+  // The same for a part between added tokens that is normalized already; `is_first`: the text
+  // begins with it.
+  void encode_normalized(std::string_view text, bool is_first, Encoder::Scratch& scratch,
                          std::vector<TokenId>& out) const;
 
   // Flat ids of many documents and where each begins (count + 1 offsets); the same for any number
@@ -76,6 +85,7 @@ class TextEncoder {
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string prepend_, space_becomes_;
   bool to_nfc_;
+  std::optional<Metaspace> metaspace_;
   std::optional<PreTokenizer> pre_tokenizer_;
   std::vector<std::unique_ptr<Encoder::Scratch>> scratches_;  // caches live as long as the encoder
 };

@@ -56,6 +56,9 @@ class CharacterRuns:
         self, class_bits: int, ranges: Sequence[tuple[int, int]], longest: int, cut: str
     ) -> None: ...
 
+class ByteRuns:
+    def __init__(self, bytes: bytes, length: int) -> None: ...
+
 class Automaton:
     @staticmethod
     def compile(
@@ -66,7 +69,13 @@ class PreTokenizer:
     def __init__(
         self,
         steps: Sequence[
-            Pattern | SentenceEnds | SyllableRules | JoinedWords | CharacterRuns | Automaton
+            Pattern
+            | SentenceEnds
+            | SyllableRules
+            | JoinedWords
+            | CharacterRuns
+            | Automaton
+            | ByteRuns
         ],
     ) -> None: ...
     def split(self, text: str) -> list[str]: ...
@@ -424,6 +433,9 @@ class ModelStrings:
         space: str = " ",
     ) -> Encoder: ...
 
+class Metaspace:
+    def __init__(self, space: str, prepend: str) -> None: ...
+
 class TextEncoder:
     def __init__(
         self,
@@ -434,10 +446,11 @@ class TextEncoder:
         prepend: str = "",
         space_becomes: str = "",
         to_nfc: bool = False,
+        metaspace: Metaspace | None = None,
         pre_tokenizer: PreTokenizer | None = None,
     ) -> None: ...
     def encode(self, text: str) -> NDArray[np.int32] | None: ...
-    def encode_normalized(self, text: str) -> NDArray[np.int32]: ...
+    def encode_normalized(self, text: str, is_first: bool = True) -> NDArray[np.int32]: ...
     def encode_pieces(self, pieces: list[str]) -> NDArray[np.int32]: ...
     def encode_batch(
         self, texts: list[str], threads: int = 1

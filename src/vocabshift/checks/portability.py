@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from vocabshift.checks.runtimes import RUNTIMES
 from vocabshift.text import patterns
 from vocabshift.text.normalize import name_of
-from vocabshift.text.scanners import run_by
+from vocabshift.text.scanners import cuts_of, run_by
 from vocabshift.text.splits import Split, uncovered
+from vocabshift.text.writing import PUNCTUATION
 
 if TYPE_CHECKING:
     from vocabshift.tokenizer.pipeline import Engine
@@ -65,17 +66,22 @@ def engine_parts(tokenizer: TokenizerParts) -> EngineParts:
     from vocabshift.tokenizer.pipeline import needs_tokenizers
 
     spec = tokenizer.pre_tokenizer
-    splits = patterns.from_spec(spec)
-    splits = patterns.text_splits(spec) if splits is None else splits
-    if splits is None:
+    cuts = cuts_of(spec)
+    if cuts is None:
         steps = tuple((step["type"], "tokenizers") for step in patterns.flat(spec))
     else:
-        steps = tuple((split.regex, run_by(split)) for split in splits)
-    cuts = all(by != "tokenizers" for _, by in steps)
-    normalizer = _normalizer_run_by(tokenizer, cuts=cuts)
+        names = {PUNCTUATION: "Punctuation"}  # its regex is a thousand letters long
+        steps = tuple((names.get(s.regex, s.regex), run_by(s)) for s in cuts.splits)
+        if cuts.metaspace is not None:
+            steps = (("Metaspace", "metaspace"), *steps)
+        for step in cuts.byte_steps:
+            regex = step.get("pattern", {}).get("Regex", step["type"])
+            steps += ((regex, "bytes"),)
+    is_cut = all(by != "tokenizers" for _, by in steps)
+    normalizer = _normalizer_run_by(tokenizer, cuts=is_cut)
     if needs_tokenizers(tokenizer):
         return EngineParts("tokenizers", normalizer and "tokenizers", steps)
-    is_core = cuts and normalizer in (None, "core")
+    is_core = is_cut and normalizer in (None, "core")
     return EngineParts("core" if is_core else "core behind tokenizers", normalizer, steps)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from vocabshift.errors import regex_bound
 from vocabshift.text import regexes
 from vocabshift.text.splits import Split
-from vocabshift.text.writing import SYLLABLES, SentencePolicy
+from vocabshift.text.writing import PUNCTUATION, SYLLABLES, SentencePolicy
 
 Pattern = tuple[Split, ...]
 
@@ -212,7 +212,7 @@ def from_spec(spec: Mapping[str, Any] | None) -> Pattern | None:
 def text_splits(spec: Mapping[str, Any] | None) -> Pattern | None:
     """The steps of a pre-tokenizer that leaves text as text; None where one is no Split.
 
-    Supports Split by regex or string, Digits, and sequences of them.
+    Supports Split by regex or string, Digits, Punctuation, and sequences of them.
     """
     return _splits(flat(spec))
 
@@ -232,15 +232,18 @@ def _splits(steps: Sequence[Mapping[str, Any]]) -> Pattern | None:
         if step.get("type") == "Digits":
             pattern.append(Split(regexes.DIGITS + "+" * (not step.get("individual_digits"))))
             continue
+        if step.get("type") == "Punctuation":
+            pattern.append(Split(PUNCTUATION, step.get("behavior", "Isolated")))
+            continue
         own = step.get("pattern", {})
-        regex = own.get("Regex", _quoted(own.get("String", "")))
+        regex = own.get("Regex", quoted(own.get("String", "")))
         if step.get("type") != "Split" or not regex:
             return None
         pattern.append(Split(regex, step["behavior"], step.get("invert", False)).defined())
     return tuple(pattern)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A regex that matches this text."""
     return re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", text)
 

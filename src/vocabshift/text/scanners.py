@@ -7,13 +7,20 @@ regex does (tests/property/test_pre_tokenize.py). The core runs all steps of a p
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from vocabshift import _core
-from vocabshift.text import regexes
+from vocabshift.text import patterns, regexes
 from vocabshift.text.regexes import join_words, repair_regex
 from vocabshift.text.splits import Split
-from vocabshift.text.writing import SYLLABLES, syllable_rules
+from vocabshift.text.writing import (
+    PUNCTUATION,
+    PUNCTUATION_RANGES,
+    SYLLABLES,
+    syllable_rules,
+)
 
 _Step = (
     _core.Pattern
@@ -68,7 +75,7 @@ _CHARACTERS = {
     regexes.DIGITS + "+": (_NUMBER, _YOUNGER_DIGITS, 0),
     regexes.DEEPSEEK[1]: (0, _CHINESE, 0),
     "[\r\n]": (_NEWLINE, (), 1),
-    " ": (0, ((0x20, 0x20),), 1),
+    PUNCTUATION: (0, PUNCTUATION_RANGES, 1),
 }
 """Regex of one character, or of a run -> class bits, ranges, longest run (0 for any length)."""
 
@@ -80,14 +87,21 @@ _CUTS = {
 }
 
 
-def compile_pattern(pattern: Sequence[Split]) -> _core.PreTokenizer | None:
+def compile_pattern(
+    pattern: Sequence[Split], byte_steps: Sequence[Mapping[str, Any]] = ()
+) -> _core.PreTokenizer | None:
     """The core's form of a pattern, or None if only `tokenizers` can run it.
+
+    `byte_steps`: those after ByteLevel, as `tokenizer.json` spells them.
 
     The core has scanners for the steps of all named patterns, and those of sentence policies, in
     any number and order. An automaton runs other steps whose regex is within its subset
     (docs/algorithms/pre-tokenization.md).
     """
-    steps = [_step_of(split) or _automaton(split) for split in pattern]
+    steps: list[_Step | _core.Automaton | _core.ByteRuns | None] = [
+        _step_of(split) or _automaton(split) for split in pattern
+    ]
+    steps += map(byte_step, byte_steps)
     if None in steps:
         return None
     return _core.PreTokenizer([step for step in steps if step is not None])
@@ -126,6 +140,11 @@ def _name(scanner: _core.Pattern) -> str:
     return scanner.name.lower().replace("_", "-").replace("walls", "boundaries")
 
 
+def _character(regex: str) -> str | None:
+    """The character of a regex that matches one character and no other."""
+    return regex[-1] if regex and patterns.quoted(regex[-1]) == regex else None
+
+
 def _step_of(split: Split) -> _Step | None:
     if split.is_isolated:
         if split.regex in _JOINED:
@@ -134,8 +153,10 @@ def _step_of(split: Split) -> _Step | None:
             return _SCANNERS[split.regex]
         if split.regex == SYLLABLES:
             return syllable_rules()
-    if split.regex in _CHARACTERS and split.behavior in _CUTS and not split.invert:
-        bits, ranges, longest = _CHARACTERS[split.regex]
+    character = _character(split.regex)
+    known = ((0, ((ord(character),) * 2,), 1)) if character else _CHARACTERS.get(split.regex)
+    if known is not None and split.behavior in _CUTS and not split.invert:
+        bits, ranges, longest = known
         if split.behavior == "Contiguous":
             longest = 0
         return _core.CharacterRuns(bits, ranges, longest, _CUTS[split.behavior])
@@ -143,3 +164,56 @@ def _step_of(split: Split) -> _Step | None:
     if policy is None or any(_core.char_class(ord(c)) for c in policy.terminals):
         return None  # the core takes no letter, mark, number or space for a terminal
     return _core.SentenceEnds(policy.everywhere, policy.ascii_period == "sentence")
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """What a `pre_tokenizer` of tokenizer.json does, in the core's terms."""
+
+    splits: patterns.Pattern
+    is_byte_level: bool = False
+    byte_steps: tuple[Mapping[str, Any], ...] = ()
+    """Those after ByteLevel, as they are spelt: they see every byte as a character (Falcon's)."""
+    metaspace: tuple[str, str] | None = None
+    """Of Metaspace, which runs before `splits`: what a space becomes, and before which parts one is
+    put ("never", "first" or "always")."""
+
+
+def cuts_of(spec: Mapping[str, Any] | None) -> Cuts | None:
+    """None for a pre-tokenizer with a step that is none of a pattern's.
+
+    Metaspace has to be the only step. ByteLevel must not put a space before the text.
+    """
+    steps = patterns.flat(spec)
+    kinds = [step.get("type") for step in steps]
+    if kinds == ["Metaspace"]:
+        space = str(steps[0]["replacement"])
+        cut = (Split(patterns.quoted(space), "MergedWithNext"),)
+        prepend = str(steps[0].get("prepend_scheme", "always"))
+        return Cuts(cut if steps[0].get("split", True) else (), metaspace=(space, prepend))
+    end = kinds.index("ByteLevel") + 1 if "ByteLevel" in kinds else 0
+    pattern = patterns.from_spec({"type": "Sequence", "pretokenizers": steps[:end]})
+    if pattern is not None and all(map(byte_step, steps[end:])):
+        return Cuts(pattern, is_byte_level=True, byte_steps=tuple(steps[end:]))
+    splits = patterns.text_splits(spec)
+    return None if splits is None else Cuts(splits)
+
+
+_BYTE_DIGITS = b"0123456789\xb2\xb3\xb9\xbc\xbd\xbe"
+"""Bytes that ByteLevel spells as numeric characters: six are none by themselves, such as the byte
+of "²" in Latin-1, which ends many a character of three bytes."""
+
+
+def byte_step(step: Mapping[str, Any]) -> _core.ByteRuns | None:
+    """The core's form of a step after ByteLevel: Digits, and a Split at three digits (Falcon's);
+    None for any other."""
+    if step.get("type") == "Digits":
+        return _core.ByteRuns(_BYTE_DIGITS, 1 if step.get("individual_digits") else 0)
+    if step == {
+        "type": "Split",
+        "pattern": {"Regex": "[0-9][0-9][0-9]"},
+        "behavior": "Isolated",
+        "invert": False,
+    }:
+        return _core.ByteRuns(b"0123456789", 3)
+    return None

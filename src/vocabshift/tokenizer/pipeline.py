@@ -23,7 +23,7 @@ from vocabshift.errors import regex_bound
 from vocabshift.text import patterns
 from vocabshift.text.normalize import name_of, spec_function
 from vocabshift.text.regexes import GPT2, repair_regex
-from vocabshift.text.scanners import compile_pattern
+from vocabshift.text.scanners import compile_pattern, cuts_of
 from vocabshift.text.splits import Split
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, join
 from vocabshift.tokenizer.components import Spec
@@ -78,19 +78,22 @@ class Pipeline:
     def _compile(self, model: _core.Encoder | None) -> None:
         spec = self.tokenizer.normalizer
         simple = simple_normalizer(spec)
-        pattern = patterns.from_spec(self.tokenizer.pre_tokenizer)
-        splits = patterns.text_splits(self.tokenizer.pre_tokenizer) if pattern is None else pattern
-        scanner = None
-        if splits is None:
+        cuts = cuts_of(self.tokenizer.pre_tokenizer)
+        scanner = None if cuts is None else compile_pattern(cuts.splits, cuts.byte_steps)
+        if scanner is None and cuts is not None and cuts.byte_steps:
+            cuts = None  # what `tokenizers` cuts is images of bytes
+        if cuts is None:
             self._pre_tokenizer = self.tokenizer.backend.pre_tokenizer
-        elif (scanner := compile_pattern(splits)) is None:
-            self._pre_tokenizer = patterns.to_tokenizers(splits)
+        elif scanner is None:
+            self._pre_tokenizer = patterns.to_tokenizers(cuts.splits)
         # Subtle: the core normalizes only what it also cuts.
         if simple is None or (self._pre_tokenizer is not None and simple != ("", "")):
             known = spec_function(spec)
             self._normalize = known or self.tokenizer.backend.normalizer.normalize_str
             self._is_nfc = name_of(spec) == "nfc"
-        self._model = model or compile_model(self.tokenizer.model, byte_level=pattern is not None)
+        self._model = model or compile_model(
+            self.tokenizer.model, byte_level=cuts is not None and cuts.is_byte_level
+        )
         added = self.tokenizer.added_tokens
         prepend, space_becomes = simple or ("", "")
         self._core = _core.TextEncoder(
@@ -100,6 +103,7 @@ class Pipeline:
             prepend=prepend,
             space_becomes=space_becomes,
             to_nfc=self._is_nfc,
+            metaspace=_core.Metaspace(*cuts.metaspace) if cuts and cuts.metaspace else None,
             pre_tokenizer=scanner,
         )
         if self.engine == "core":
@@ -126,16 +130,18 @@ class Pipeline:
             backend.encode_special_tokens = not self.parse_special
             return np.array(backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
         parts: list[Ids] = []
-        for part, token_id in self._core.split_added(text, self._normalize is None):
+        pieces_of = None if self._pre_tokenizer is None else self._pre_tokenizer.pre_tokenize_str
+        all_parts = self._core.split_added(text, self._normalize is None)
+        for i, (part, token_id) in enumerate(all_parts):
             if token_id is not None:
                 parts.append(np.array([token_id], dtype=np.int32))
                 continue
             normalized = part if self._normalize is None else self._normalize(part)
-            if self._pre_tokenizer is None:
-                parts.append(self._core.encode_normalized(normalized))
+            if pieces_of is None:
+                parts.append(self._core.encode_normalized(normalized, i == 0))
             elif normalized:
-                pieces = self._pre_tokenizer.pre_tokenize_str(normalized)
-                parts.append(self._core.encode_pieces([piece for piece, _ in pieces]))
+                pieces = [piece for piece, _ in pieces_of(normalized)]
+                parts.append(self._core.encode_pieces(pieces))
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def encode_batch(self, texts: list[str], threads: int) -> tuple[Ids, Offsets]:
@@ -201,8 +207,15 @@ def needs_tokenizers(tokenizer: TokenizerParts) -> bool:
     has_normalized = any(token.normalized for token in tokenizer.added_tokens)
     if has_normalized and simple_normalizer(tokenizer.normalizer) != ("", ""):
         return True  # such tokens are matched in their normalized form
-    # Metaspace with prepend_scheme "first" looks at where in the text a part began.
-    return "Metaspace" in str(tokenizer.pre_tokenizer)
+    if "Metaspace" not in str(tokenizer.pre_tokenizer):
+        return False
+    cuts = cuts_of(tokenizer.pre_tokenizer)
+    if cuts is None or cuts.metaspace is None:
+        return True
+    # "first" looks at where in the text a part began, before a normalizer took away from it.
+    spec = tokenizer.normalizer
+    keeps_beginning = simple_normalizer(spec) is not None or name_of(spec) == "nfc"
+    return cuts.metaspace[1] == "first" and not keeps_beginning
 
 
 def simple_normalizer(spec: Spec | None) -> tuple[str, str] | None:

@@ -81,6 +81,10 @@ def test_check_reports_them() -> None:
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
 LETTERS = spec(r"[\p{L}]+")["pretokenizers"][0]["pretokenizers"][0]
 SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+TRIMMED = BYTE_LEVEL | {"trim_offsets": True}
+METASPACE = {"type": "Metaspace", "replacement": "▁"}
+PUNCTUATION = {"type": "Punctuation", "behavior": "Contiguous"}
+DIGITS_OF_BYTES = {"type": "Digits", "individual_digits": False}
 DIGITS_THEN_GPT2 = (DIGITS, "characters"), (GPT2, "gpt2")
 
 
@@ -130,7 +134,35 @@ DIGITS_THEN_GPT2 = (DIGITS, "characters"), (GPT2, "gpt2")
         (
             None,
             {"type": "Metaspace", "replacement": "▁"},
-            EngineParts("tokenizers", None, (("Metaspace", "tokenizers"),)),
+            EngineParts("core", None, (("Metaspace", "metaspace"), ("▁", "characters"))),
+        ),
+        (
+            None,
+            {"type": "Metaspace", "replacement": "▁", "split": False},
+            EngineParts("core", None, (("Metaspace", "metaspace"),)),
+        ),
+        (
+            None,
+            {"type": "Sequence", "pretokenizers": [LETTERS, METASPACE]},
+            EngineParts("tokenizers", None, (("Split", "tokenizers"), ("Metaspace", "tokenizers"))),
+        ),
+        (
+            None,
+            {"type": "Sequence", "pretokenizers": [PUNCTUATION, BYTE_LEVEL, DIGITS_OF_BYTES]},
+            EngineParts(
+                "core",
+                None,
+                (("Punctuation", "characters"), (GPT2, "gpt2"), ("Digits", "bytes")),
+            ),
+        ),
+        (
+            None,
+            {"type": "Sequence", "pretokenizers": [TRIMMED, PUNCTUATION]},
+            EngineParts(
+                "core behind tokenizers",
+                None,
+                (("ByteLevel", "tokenizers"), ("Punctuation", "tokenizers")),
+            ),
         ),
     ],
 )

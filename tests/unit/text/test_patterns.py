@@ -12,6 +12,7 @@ from reference.pre_tokenize import pre_tokenizer
 from vocabshift.text import patterns, regexes
 from vocabshift.text.patterns import Split
 from vocabshift.text.scanners import compile_pattern
+from vocabshift.text.writing import PUNCTUATION
 
 TEXT = "The cat's 12345 mats,\n\n  राम का घर। if (a != b)\t{ x.y }  \u00a0ʰǅ  ३४५६ 👩‍👩‍👧\r\n"
 
@@ -125,12 +126,21 @@ def test_gpt2_without_a_split_is_understood() -> None:
         {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True},
         {"type": "ByteLevel"},
         {"type": "Metaspace", "replacement": "▁"},
-        {"type": "Sequence", "pretokenizers": [{"type": "Punctuation"}, patterns.to_spec(())]},
+        {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, patterns.to_spec(())]},
         {"type": "Sequence", "pretokenizers": [patterns.to_spec(()), {"type": "Digits"}]},
     ],
 )
 def test_what_is_no_byte_level_pattern(spec: dict[str, object] | None) -> None:
     assert patterns.from_spec(spec) is None
+
+
+def test_punctuation_before_byte_level_is_a_step_of_a_pattern() -> None:
+    step = {"type": "Punctuation", "behavior": "Contiguous"}
+    spec = {"type": "Sequence", "pretokenizers": [{"type": "Punctuation"}, step]}
+    isolated, contiguous = Split(PUNCTUATION), Split(PUNCTUATION, "Contiguous")
+    assert (isolated, contiguous) == patterns.text_splits(spec)
+    before_bytes = {"type": "Sequence", "pretokenizers": [step, patterns.to_spec(())]}
+    assert (contiguous,) == patterns.from_spec(before_bytes)
 
 
 @pytest.mark.parametrize("alias", patterns.ALIASES)
