@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
+from strategies import examples
 from vocabshift.cli.config import read_toml
 from vocabshift.cli.options import UsageError
 from vocabshift.models.facts import model_facts
@@ -204,6 +205,7 @@ def damage_bytes(content: bytes, data: st.DataObject) -> bytes:
     return bytes(out[: data.draw(st.integers(0, len(out)))] if data.draw(st.booleans()) else out)
 
 
+@examples(50)
 @given(st.data())
 def test_damage_is_refused_in_one_line_or_survived(
     door: tuple[Path, Callable[[Path], object]], data: st.DataObject
