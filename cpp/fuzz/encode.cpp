@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     };
     const TokenId a = token(), b = token();
     const std::string product = std::string(model.tokens[a]) + std::string(model.tokens[b]);
+    if (product.size() > 256) continue;  // thirty doublings would fill the memory
     TokenId made = model.tokens.find(product);
     if (made == kNoToken) made = model.tokens.add(product);
     merges.push_back({a, b, made});
