@@ -1,5 +1,4 @@
-// Normal form C is UTF-8, is its own normal form, and does not depend on what comes after a starter
-// that nothing composes with.
+// Normal form C is UTF-8, is its own normal form, and a line's is that of the line by itself.
 #include "core/nfc.h"
 
 #include "fuzz/fuzz.h"

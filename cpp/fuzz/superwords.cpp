@@ -1,5 +1,5 @@
 // Two stages of training on drawn text: the second makes the same superwords on one thread and two,
-// from memory and, told so, with little of it; each is made of two tokens that were there.
+// and again; each is made of two tokens that were there.
 #include "core/superwords.h"
 
 #include "core/train.h"

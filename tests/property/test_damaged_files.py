@@ -168,7 +168,9 @@ def door(
 ) -> tuple[Path, Callable[[Path], object]]:
     """A sound file or folder, and what reads it."""
     write, read = DOORS[request.param]
-    return write(tmp_path_factory.mktemp("sound")), read
+    sound = write(tmp_path_factory.mktemp("sound"))
+    read(sound)
+    return sound, read
 
 
 def damage_json(document: Any, data: st.DataObject) -> Any:
@@ -211,7 +213,6 @@ def test_damage_is_refused_in_one_line_or_survived(
     door: tuple[Path, Callable[[Path], object]], data: st.DataObject
 ) -> None:
     sound, read = door
-    read(sound)
     place = sound.parent.with_name("damaged files")
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(sound.parent, place)
