@@ -77,13 +77,15 @@ def normalizer_function(name: str | None) -> Callable[[str], str] | None:
     def apply(text: str) -> str:
         if leaves_ascii and text.isascii():
             return text
-        characters = set(text)
+        characters: set[str] | None = None  # found where a replacement asks for them
         for component, run in steps:
-            if isinstance(component, Replacement) and characters.isdisjoint(component.any_of):
-                continue
+            if isinstance(component, Replacement):
+                characters = set(text) if characters is None else characters
+                if characters.isdisjoint(component.any_of):
+                    continue
             changed = run(text)
             if changed != text:
-                text, characters = changed, set(changed)
+                text, characters = changed, None
         return text
 
     return apply
@@ -201,7 +203,7 @@ def _function(component: Replacement | _Form) -> Callable[[str], str]:
     from tokenizers import Regex, normalizers
 
     if isinstance(component, _Form):
-        return _by_word(getattr(normalizers, component.spec["type"])().normalize_str)
+        return getattr(normalizers, component.spec["type"])().normalize_str  # type: ignore[no-any-return]
     pattern, content = component.pattern, component.content
     if not component.is_regex:
         return lambda text: text.replace(pattern, content)
@@ -209,21 +211,3 @@ def _function(component: Replacement | _Form) -> Callable[[str], str]:
         return normalizers.Replace(Regex(pattern), content).normalize_str
     find = re.compile(pattern)
     return lambda text: find.sub(content, text)
-
-
-_LONGEST_KEPT = 64  # characters of a word
-
-
-def _by_word(normalize: Callable[[str], str]) -> Callable[[str], str]:
-    """The same normal form, found once for each word of usual length.
-
-    No normal form joins a space to what is before or after it, nor moves a mark across it.
-    """
-    of_word = functools.lru_cache(maxsize=1 << 16)(normalize)
-
-    def apply(text: str) -> str:
-        words = text.split(" ")
-        made = [of_word(w) if len(w) <= _LONGEST_KEPT else normalize(w) for w in words]
-        return " ".join(made)
-
-    return apply
