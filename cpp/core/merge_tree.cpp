@@ -62,6 +62,9 @@ MergeTree::MergeTree(const std::array<TokenId, 256>& byte_ids,
   pair_mask_ = pairs_.size() - 1;
   filter_.assign(std::bit_ceil(products * 8 + 64) / 64, 0);
   filter_mask_ = filter_.size() * 64 - 1;
+  ids_.reserve(products + 256);
+  parts_.reserve(products + 256);
+  begins_.reserve(products + 257);
   for (Number byte = 0; byte < 256; ++byte) {
     ids_.push_back(byte_ids[byte]);
     parts_.push_back({byte, byte});
@@ -220,6 +223,7 @@ void MergeTree::build_trie() {
     std::uint32_t depth;
   };
   const std::vector<Number> tokens = by_bytes();
+  nodes_.reserve(bytes_.size());  // at most; what is not written takes no memory
   shorter_.assign(ids_.size(), kNone);
   std::vector<Open> open;
   const auto add_children = [&](Number longest, std::uint32_t begin, std::uint32_t end,
@@ -234,6 +238,15 @@ void MergeTree::build_trie() {
     }
     std::reverse(open.begin() + static_cast<std::ptrdiff_t>(opened), open.end());
   };
+  const auto add_chain = [&](Number longest, Number token, std::uint32_t depth) {
+    for (const char byte : bytes_of(token).substr(depth)) {
+      const auto next = static_cast<std::uint32_t>(nodes_.size() + 1);
+      nodes_.push_back({longest, next, 1, static_cast<unsigned char>(byte)});
+    }
+    shorter_[token] = longest;
+    nodes_.back().longest = token;
+    nodes_.back().children = 0;
+  };
   add_children(kNone, 0, static_cast<std::uint32_t>(tokens.size()), 0);
   while (!open.empty()) {  // depth first: the first child is next
     auto [node, begin, end, depth] = open.back();
@@ -243,8 +256,13 @@ void MergeTree::build_trie() {
       nodes_[node].longest = tokens[begin++];
     }
     const std::size_t first = nodes_.size();
-    add_children(nodes_[node].longest, begin, end, depth);
     nodes_[node].first_child = static_cast<std::uint32_t>(first);
+    if (end - begin == 1) {  // one token goes on: most nodes are of such chains
+      nodes_[node].children = 1;
+      add_chain(nodes_[node].longest, tokens[begin], depth);
+      continue;
+    }
+    add_children(nodes_[node].longest, begin, end, depth);
     nodes_[node].children = static_cast<std::uint16_t>(nodes_.size() - first);
   }
   labels_.reserve(nodes_.size() + 16);
