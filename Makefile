@@ -12,6 +12,7 @@ HINDI ?= $(wildcard ../shared/data/train/hi.txt.zst)
 # Tests that share what is costly to load go to one worker: a module, or a group that has a name.
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 MINUTES ?= 10
+SANITIZER ?= address
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,7 +27,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE=
 
-.PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core lint format bench clean
+.PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core sanitize lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
@@ -37,6 +38,7 @@ help:
 	@echo "make site    build the documentation as a site, in build/site/html; check its links"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make fuzz-core  the core on any bytes, by libFuzzer with sanitizers, for MINUTES in all"
+	@echo "make sanitize  run all tests with a core that checks itself (SANITIZER=address or thread)"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
@@ -84,6 +86,26 @@ fuzz-core: $(VENV)/.dev
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
 	$(BIN)/cmake --build build/fuzz
 	$(BIN)/python benchmarks/fuzz_core.py build/fuzz --minutes $(MINUTES)
+
+# The package with a sanitized core stands in a folder before the one that is installed; a test sees
+# that it is the one. Leaks are not looked for: Python keeps much until it ends. The thread sanitizer
+# does not bear random addresses.
+SANITIZED := build/sanitize-$(SANITIZER)
+LIBRARIES := $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
+sanitize: $(VENV)/.dev
+	$(PIP) install -c constraints.txt cmake ninja 'pybind11>=3.0'
+	$(BIN)/cmake -S cpp -B $(SANITIZED) -G Ninja -DVOCABSHIFT_SANITIZE=$(SANITIZER) \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)"
+	$(BIN)/cmake --build $(SANITIZED)
+	rm -rf $(SANITIZED)/package && mkdir $(SANITIZED)/package
+	cp -r src/vocabshift $(SANITIZED)/package
+	rm -f $(SANITIZED)/package/vocabshift/_core.*.so && cp $(SANITIZED)/_core.*.so $(SANITIZED)/package/vocabshift
+	$(TEST_ENV) VOCABSHIFT_SANITIZER=$(SANITIZER) PYTHONPATH=$(abspath $(SANITIZED))/package \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
+	  LD_PRELOAD="$(foreach name,$(LIBRARIES),$$(g++ -print-file-name=$(name)))" \
+	  setarch -R $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
 
 check: $(VENV)/.editable
 	$(lint)

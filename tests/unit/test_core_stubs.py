@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import os
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,11 @@ def test_there_is_a_class_with_a_constructor_for_each_that_can_be_made() -> None
     }
     with pytest.raises(TypeError, match="No constructor defined"):
         _core.Trained()
+
+
+def test_the_sanitized_core_is_the_one_that_is_loaded() -> None:
+    """`make sanitize` says which sanitizer it has built in; any other core has none."""
+    built = Path(_core.__file__).read_bytes()
+    found = {name for name in ("address", "thread") if f"__{name[0]}san_init".encode() in built}
+    wanted = os.environ.get("VOCABSHIFT_SANITIZER")
+    assert found == ({wanted} if wanted else set())
