@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import vocabshift as vs
 from vocabshift.evaluation.scoring.score import score_documents
 from vocabshift.models.healing import healer_of
@@ -21,8 +23,18 @@ _BATCH = 8  # prompts that are continued together
 _GRAM = 3  # words; how often such a run comes again is the repetition
 
 
-def measure(folder: Path, texts: Mapping[str, Sequence[str]], *, continued: int) -> dict[str, Any]:
-    """Every document's bytes and nats by language, tokens, speed; `continued` lines of each."""
+def measure(
+    folder: Path, texts: Mapping[str, Sequence[str]], *, continued: int, precision: str = "no"
+) -> dict[str, Any]:
+    """Every document's bytes and nats by language, tokens, speed; `continued` lines of each.
+
+    With precision "bf16" matrices are multiplied in 16 bits.
+    """
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+        return _measure(folder, texts, continued=continued)
+
+
+def _measure(folder: Path, texts: Mapping[str, Sequence[str]], *, continued: int) -> dict[str, Any]:
     model, tokenizer = load_causal_model(folder), vs.load_tokenizer(folder)
     encoder = vs.Encoder(tokenizer)
     began = time.perf_counter()
@@ -93,7 +105,6 @@ def write_on(
     model: Any, tokenizer: Any, encoder: Any, prompts: Sequence[str], most: int
 ) -> list[list[int]]:
     """Up to `most` greedy tokens after each prompt, healed where a superword spans its end."""
-    import torch
     from transformers import LogitsProcessorList
 
     bos, end = model.config.bos_token_id, model.config.eos_token_id

@@ -1,11 +1,15 @@
 """What the arms measured, as the rows of `results.jsonl`: values, paired differences, costs.
 
     python recipes/keep_the_model/results.py runs/keep_the_model/hi -o results.jsonl
+    python recipes/keep_the_model/results.py … -o results.jsonl --finals finals.jsonl
 
 Rows (`what`): "bits" (bits per byte of an arm in one language), "difference" (of an arm and
 another, paired by document and seed), "cost", "continuation", "task", "curve". `on` is "some" for
 the fixed lines of screening and "all" for all lines. Intervals: a bootstrap over documents, and
 over seeds where there are several (`adaptation_study/intervals.py`). Measures nothing.
+
+`finals.jsonl` has each run of a finalist with the bits of every line, so that one that is run on
+another day, or on another machine, is paired with those that were run before.
 """
 
 from __future__ import annotations
@@ -24,23 +28,58 @@ import numpy as np
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("adaptation_study", "data")]
 from intervals import over_seeds_and_documents
 from names import arm_of
-from record import Row, add
+from record import Row, add, read
 
 KEY = (
     *("what", "new", "on", "arm", "n_bytes", "language", "task", "at_bytes"),
     *("against", "against_bytes", "at_equal"),
 )
+FINAL_KEY = ("what", "new", "arm", "n_bytes", "seed")
 Runs = dict[tuple[str, int], list[dict[str, Any]]]
 """By arm and bytes of text, the runs of its seeds."""
 
 
-def load(folder: Path) -> Runs:
+def load(folder: Path) -> list[Row]:
     """The runs in a folder."""
+    return [
+        json.loads(file.read_text("utf-8")) | {"n_bytes": int(file.stem.rsplit(".", 2)[1])}
+        for file in sorted(folder.glob("*.json"))
+    ]
+
+
+def by_arm(found: list[Row]) -> Runs:
+    """Runs of an arm side by side, by seed."""
     runs: Runs = {}
-    for file in sorted(folder.glob("*.json")):
-        name, n_bytes, _ = file.stem.rsplit(".", 2)
-        runs.setdefault((name, int(n_bytes)), []).append(json.loads(file.read_text("utf-8")))
-    return {key: sorted(own, key=lambda run: run["seed"]) for key, own in runs.items()}
+    for run in sorted(found, key=lambda run: run["seed"]):
+        runs.setdefault((run["arm"], run["n_bytes"]), []).append(run)
+    return runs
+
+
+def keep(file: Path, found: list[Row]) -> list[Row]:
+    """Put runs of finalists into the file, and return those of the same languages that it has.
+
+    The lines' sizes stand there once; of the lines themselves nothing does.
+    """
+    rows = []
+    for run in found:
+        documents, new = run["documents"], run["new"]
+        sizes = {name: [size for size, _ in own] for name, own in documents.items()}
+        rows.append({"what": "sizes", "new": new, "sizes": sizes})
+        nats = {name: [round(nats, 1) for _, nats in own] for name, own in documents.items()}
+        written = {
+            name: {key: value for key, value in own.items() if key != "examples"}
+            for name, own in run.get("continuations", {}).items()
+        }
+        kept = {key: value for key, value in run.items() if key not in ("documents", "stage")}
+        rows.append(kept | {"what": "run", "nats": nats, "continuations": written})
+    add(file, rows, key=FINAL_KEY)
+    kept = [row for row in read(file) if row["new"] in [run["new"] for run in found]]
+    sizes = {tuple(row["new"]): row["sizes"] for row in kept if row["what"] == "sizes"}
+    for row in kept:
+        for name, own in row.get("nats", {}).items():
+            pairs = zip(sizes[tuple(row["new"])][name], own, strict=True)
+            row.setdefault("documents", {})[name] = list(pairs)
+    return [row for row in kept if row["what"] == "run"]
 
 
 def amounts(runs: list[dict[str, Any]], language: str) -> tuple[np.ndarray, np.ndarray]:
@@ -211,9 +250,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--finals", type=Path, help="keep the finalists' runs in this file, too")
     args = parser.parse_args()
     for folder, on in (("arms", "some"), ("finals", "all")):
-        add(args.output, map(rounded, rows_of(load(args.out / folder), on)), key=KEY)
+        found = load(args.out / folder)
+        if args.finals and on == "all":
+            found = keep(args.finals, found)
+        add(args.output, map(rounded, rows_of(by_arm(found), on)), key=KEY)
 
 
 if __name__ == "__main__":

@@ -234,6 +234,7 @@ class Study:
             "spike_factor": 0.0,
             "checkpoint_minutes": 10.0,
             "keep_checkpoints": 1,
+            "mixed_precision": args.mixed_precision,
         }
         if arm.is_matching:
             found |= {
@@ -280,6 +281,7 @@ class Study:
             "home": args.home,
             "other": args.other,
             "share_of_new": SHARE_OF_NEW,
+            "mixed_precision": args.mixed_precision,
             "making": making,
         }
         if arm.trained != "none":
@@ -290,6 +292,7 @@ class Study:
             folder,
             scored(args.eval, languages, n),
             continued=args.continued if is_final and seed == 0 else 0,
+            precision=args.mixed_precision,
         )
         if is_final and seed == 0 and args.tasks and args.data:
             facts["tasks"] = self.tasks(folder)
@@ -429,6 +432,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--length", type=int, default=128, help="tokens of a training sequence")
     parser.add_argument("--step-bytes", type=int, default=2_500, help="of text, in every arm")
+    parser.add_argument("--mixed-precision", choices=("no", "bf16"), default="no")
     parser.add_argument("--points", type=int, default=4, help="of a curve, after the first")
     parser.add_argument("--curve-documents", type=int, default=20)
     parser.add_argument("--documents", type=int, default=150, help="of a language, in screening")

@@ -89,6 +89,23 @@ def test_finalists_get_the_seconds_of_the_cheapest(
     assert own.sizes_at_equal_seconds(arms[:1]) == {}
 
 
+def test_finalists_of_another_day_are_paired(program: Program, tmp_path: Path) -> None:
+    """Runs that are kept come back with every line's bits, and with no text."""
+    results, file = program("keep_the_model/results.py"), tmp_path / "finals.jsonl"
+
+    def run(arm: str, seed: int, nats: float) -> dict[str, Any]:
+        said = {"hi": {"chrf": [0.5], "examples": [{"prompt": "a line"}]}}
+        own = {"documents": {"hi": [(10, nats), (30, 3 * nats)]}, "continuations": said}
+        return {"new": ["hi"], "arm": arm, "n_bytes": 1000, "seed": seed, **own}
+
+    results.keep(file, [run("swap-fvt-all", 0, 7.04)])
+    results.keep(file, [run("swap-fvt-all", 0, 7.0)])  # run again: takes its place
+    found = results.by_arm(results.keep(file, [run("extension-fvt-all", 1, 8.0)]))
+    assert found["swap-fvt-all", 1000][0]["documents"] == {"hi": [(10, 7.0), (30, 21.0)]}
+    assert [own["seed"] for own in found["extension-fvt-all", 1000]] == [1]
+    assert "a line" not in file.read_text(encoding="utf-8")
+
+
 def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
     """What was not trained has one run for all seeds; what was is paired with its own seed."""
     results = program("keep_the_model/results.py")
