@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kUpper = 0xFFFFFFFF00000000ull;
 
-// GPT-2's byte images (the bytes_to_unicode table): the byte of each code point, or kNoByte; and the
-// code point of each byte.
+// GPT-2's byte images (the bytes_to_unicode table): the byte of each code point, or kNoByte; and
+// the code point of each byte.
 class ByteImages {
  public:
   ByteImages() {
