@@ -78,6 +78,19 @@ std::optional<ModelStrings> strings_of(const py::dict& vocab, const py::tuple& m
   return strings;
 }
 
+ModelStrings strings_of_bytes(const std::vector<py::bytes>& tokens, const TokenArray& merges) {
+  ModelStrings strings;
+  for (const py::bytes& token : tokens) {
+    strings.add_image(token, static_cast<TokenId>(strings.size()));
+  }
+  const auto is_known = [&](TokenId id) { return id < strings.size(); };
+  for (const auto& merge : merges_of<ModelStrings::Merge>(merges, is_known)) {
+    strings.add_merge(merge);
+  }
+  if (!strings.finish(kNoToken)) throw std::invalid_argument("a token is given twice");
+  return strings;
+}
+
 py::dict vocab_of(const ModelStrings& strings) {
   py::dict vocab;
   for (ModelStrings::Index i = 0; i < strings.size(); ++i) {
@@ -236,6 +249,8 @@ void register_models(py::module_& m) {
       .def_static("of", &strings_of, py::arg("vocab"), py::arg("merges"), py::arg("max_id"),
                   "None where ids are given twice or above `max_id`, or where a merge joins or "
                   "makes what is no token. UnicodeEncodeError for half a surrogate pair.")
+      .def_static("of_bytes", &strings_of_bytes, py::arg("tokens"), py::arg("merges"),
+                  "Of a byte-level model: bytes by id, and (n, 3) ids of sound merges.")
       .def("__len__", &ModelStrings::size, "Tokens.")
       .def_property_readonly(
           "n_merges", [](const ModelStrings& self) { return self.merges().size(); }, "Merges.")

@@ -1,6 +1,8 @@
 #include <pybind11/native_enum.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include "core/nfc.h"
 #include "core/pre_tokenize.h"
 #include "core/script_words.h"
+#include "core/threads.h"
 #include "core/unicode.h"
 #include "core/utf8.h"
 
@@ -21,43 +24,65 @@ namespace vocabshift::bindings {
 
 namespace {
 
-py::tuple line_spans_of(const py::buffer& data) {
+// As many threads as parts of a text that are worth one.
+std::size_t threads_for(std::string_view text, std::size_t threads) {
+  constexpr std::size_t kBytesPerThread = std::size_t{1} << 16;
+  return std::clamp<std::size_t>(threads, 1, text.size() / kBytesPerThread + 1);
+}
+
+py::tuple line_spans_of(const py::buffer& data, std::size_t threads) {
   const py::buffer_info info = data.request();
   const std::string_view text = view_of(info);
-  std::vector<Span> spans;
+  threads = threads_for(text, threads);
+  std::vector<std::vector<Span>> parts;
+  std::vector<std::size_t> firsts{0};  // the number of the first line of each part
   {
     const LongCall call;
-    spans = line_spans(text);
+    parts = line_spans(text, threads);
+    for (const auto& spans : parts) firsts.push_back(firsts.back() + spans.size());
   }
-  IntArray starts(static_cast<py::ssize_t>(spans.size())), ends(starts.size());
-  std::int64_t* start = starts.mutable_data();
-  std::int64_t* end = ends.mutable_data();
-  for (const Span& span : spans) {
-    *start++ = static_cast<std::int64_t>(span.begin);
-    *end++ = static_cast<std::int64_t>(span.end);
+  IntArray starts(static_cast<py::ssize_t>(firsts.back())), ends(starts.size());
+  std::int64_t* const all_starts = starts.mutable_data();
+  std::int64_t* const all_ends = ends.mutable_data();
+  {
+    const LongCall call;
+    parallel_for(threads, [&](std::size_t part) {
+      std::size_t line = firsts[part];
+      for (const Span& span : parts[part]) {
+        all_starts[line] = static_cast<std::int64_t>(span.begin);
+        all_ends[line++] = static_cast<std::int64_t>(span.end);
+      }
+    });
   }
   return py::make_tuple(std::move(starts), std::move(ends));
 }
 
-std::int64_t first_invalid_of(const py::buffer& data) {
+std::int64_t first_invalid_of(const py::buffer& data, std::size_t threads) {
   const py::buffer_info info = data.request();
   const std::string_view text = view_of(info);
   const LongCall call;
-  return first_invalid_utf8(text);
+  return first_invalid_utf8(text, threads_for(text, threads));
 }
 
 std::uint64_t fingerprint_of(const py::buffer& data, const std::optional<IntArray>& starts,
-                             const std::optional<IntArray>& ends, std::uint64_t seed) {
+                             const std::optional<IntArray>& ends, std::uint64_t seed,
+                             std::size_t threads) {
   const py::buffer_info info = data.request();
   if (!starts || !ends) return mix(seed ^ kSeed0, hash_bytes(view_of(info)));
   const Documents documents = documents_of(info, *starts, *ends);
   const LongCall call;
+  threads = threads_for(documents.text, threads);
+  const std::vector<std::size_t> borders = balanced_shards(documents, threads);
   // A sum, so that the hash of a text is the sum of those of its parts, in any order.
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < documents.count; ++i) {
-    sum += mix(seed ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);
-  }
-  return sum;
+  std::vector<std::uint64_t> sums(threads);
+  parallel_for(threads, [&](std::size_t shard) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = borders[shard]; i < borders[shard + 1]; ++i) {
+      sum += mix(seed ^ kSeed0, hash_bytes(documents[i]) ^ kSeed1);
+    }
+    sums[shard] = sum;
+  });
+  return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 
 py::list split_of(const PreTokenizer& self, const py::str& text) {
@@ -97,12 +122,12 @@ py::tuple words_by_script_of(const PreTokenizer& pre_tokenizer, const py::buffer
 }  // namespace
 
 void register_text(py::module_& m) {
-  m.def("first_invalid_utf8", &first_invalid_of, py::arg("data"),
+  m.def("first_invalid_utf8", &first_invalid_of, py::arg("data"), py::arg("threads") = 1,
         "Byte offset of the first malformed byte of `data`, or -1.");
-  m.def("line_spans", &line_spans_of, py::arg("data"),
+  m.def("line_spans", &line_spans_of, py::arg("data"), py::arg("threads") = 1,
         "(starts, ends) of the lines of `data`, int64, in bytes, without their endings.");
   m.def("fingerprint", &fingerprint_of, py::arg("data"), py::arg("starts") = py::none(),
-        py::arg("ends") = py::none(), py::arg("seed") = 0,
+        py::arg("ends") = py::none(), py::arg("seed") = 0, py::arg("threads") = 1,
         "64-bit hash of `data`; or the sum of those of its documents data[starts[i]:ends[i]],\n"
         "modulo 2**64. Not cryptographic.");
   m.def(

@@ -16,7 +16,8 @@ constexpr std::size_t kAhead = 12;           // index entries to prefetch before
 constexpr Count kFloorStep = 8;              // the floor falls by this factor at most
 constexpr std::size_t kTickEvery = 1 << 14;  // chunks, and a merge costs as much as kMergeChunks
 constexpr std::size_t kMergeChunks = 256;
-constexpr std::size_t kStopEvery = 1 << 12;  // occurrences
+constexpr std::size_t kArenaWordsPerChunk = 16;  // about
+constexpr std::size_t kStopEvery = 1 << 12;      // occurrences
 
 }  // namespace
 
@@ -35,7 +36,9 @@ bool MergeLoop::may_make(TokenId existing) const {
 
 void MergeLoop::build_index(const std::function<Count(Count largest)>& choose_floor) {
   if (floor_ != 0) sequences_.compact();  // merges have emptied most of the room they took
-  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor);
+  const std::size_t threads = std::clamp<std::size_t>(
+      sequences_.arena_end() / (kArenaWordsPerChunk * chunks_per_thread_), 1, mergers_.size());
+  floor_ = index_.build(sequences_, vocabulary_.size(), choose_floor, threads);
   std::vector<Candidate> candidates;
   candidates.reserve(index_.size());
   index_.for_each(

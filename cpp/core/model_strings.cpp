@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t kUpper = 0xFFFFFFFF00000000ull;
 
-// The byte of each code point of GPT-2's byte images (the bytes_to_unicode table), or kNoByte.
+// GPT-2's byte images (the bytes_to_unicode table): the byte of each code point, or kNoByte; and
+// the code point of each byte.
 class ByteImages {
  public:
   ByteImages() {
@@ -25,8 +26,14 @@ class ByteImages {
     for (unsigned byte = 0; byte < 256; ++byte) {
       const bool printable =
           (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-      byte_of_[printable ? byte : spare++] = static_cast<std::uint16_t>(byte);
+      const std::size_t image = printable ? byte : spare++;
+      byte_of_[image] = static_cast<std::uint16_t>(byte);
+      image_of_[byte] = static_cast<char16_t>(image);
     }
+  }
+
+  void append(std::string_view bytes, std::string& to) const {
+    for (const char byte : bytes) append_utf8(image_of_[static_cast<unsigned char>(byte)], to);
   }
 
   // Writes the bytes of an image to `to`, where there is room for as many, and returns their end;
@@ -46,7 +53,13 @@ class ByteImages {
  private:
   static constexpr std::uint16_t kNoByte = 256;
   std::array<std::uint16_t, 0x144> byte_of_;
+  std::array<char16_t, 256> image_of_;
 };
+
+const ByteImages& byte_images() {
+  static const ByteImages images;
+  return images;
+}
 
 }  // namespace
 
@@ -54,6 +67,11 @@ void ModelStrings::add_token(std::string_view token, TokenId id) {
   bytes_.append(token);
   begins_.push_back(bytes_.size());
   ids_.push_back(id);
+}
+
+void ModelStrings::add_image(std::string_view bytes, TokenId id) {
+  byte_images().append(bytes, bytes_);
+  add_token({}, id);
 }
 
 void ModelStrings::add_merge(std::string_view left, std::string_view right) {
@@ -201,7 +219,7 @@ std::vector<bool> ModelStrings::are_merges(const Texts& pairs) const {
 }
 
 EncoderModel ModelStrings::encoder_model(bool byte_level) const {
-  static const ByteImages images;
+  const ByteImages& images = byte_images();
   EncoderModel model;
   model.byte_level = byte_level;
   model.ids = ids_;

@@ -28,6 +28,9 @@ class ModelStrings {
   // All tokens come before the first merge. Strings are UTF-8 of any content and copied.
   void add_token(std::string_view token, TokenId id);
   void add_merge(std::string_view left, std::string_view right);
+  // The same of a model that was just trained: bytes, which GPT-2's images spell, and their merges.
+  void add_image(std::string_view bytes, TokenId id);
+  void add_merge(const Merge& merge) { merges_.push_back(merge); }
   // To be called when all is added: whether the model is sound, with no id above `max_id`.
   bool finish(TokenId max_id);
 

@@ -5,6 +5,7 @@
 
 #include "core/filled.h"
 #include "core/stop.h"
+#include "core/threads.h"
 
 namespace vocabshift {
 
@@ -18,7 +19,7 @@ constexpr ChunkAt kNowhere = 0xFFFFFFFFu;
 PairIndex::PairIndex() { reset(0); }
 
 void PairIndex::reset(std::size_t expected) {
-  slots_.assign(std::bit_ceil(expected * 2 + 1024), Entry{kEmpty, 0, nullptr, 0, 0});
+  slots_.assign(std::bit_ceil(expected * 2 + 1024), kNoEntry);
   size_ = 0;
   blocks_.clear();
   large_.clear();
@@ -38,7 +39,7 @@ PairIndex::Entry* PairIndex::find(std::uint64_t key) {
 }
 
 void PairIndex::grow() {
-  auto old = filled<BigVector<Entry>>(slots_.size() * 2, Entry{kEmpty, 0, nullptr, 0, 0});
+  auto old = filled<BigVector<Entry>>(slots_.size() * 2, kNoEntry);
   old.swap(slots_);
   for (const Entry& entry : old) {
     may_stop(4);
@@ -55,7 +56,7 @@ void PairIndex::insert(std::uint64_t key, Count count, std::span<const Sequences
   if ((size_ + 1) * 2 > slots_.size()) grow();
   Entry& entry = slot_for(key);
   if (entry.key == kEmpty) ++size_;
-  entry = {key, count, chunks.data(), static_cast<std::uint32_t>(chunks.size()), 0};
+  entry = {key, count, {chunks.data()}, static_cast<std::uint32_t>(chunks.size())};
 }
 
 Sequences::ChunkAt* PairIndex::allocate(std::size_t chunks) {
@@ -90,59 +91,87 @@ std::size_t PairIndex::memory_bytes() const {
 }
 
 Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
-                       const std::function<Count(Count largest)>& choose_floor) {
+                       const std::function<Count(Count largest)>& choose_floor,
+                       std::size_t threads) {
   reset(0);
   if (sequences.has_sections()) {
     const Count floor = choose_floor(1);
     count_pairs(sequences, floor, Bits(1, [](std::size_t) { return true; }), 1);
     return floor;
   }
-  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor)
+  return vocabulary_size <= kBytes ? build_from_bytes(sequences, choose_floor, threads)
                                    : build_sparse(sequences, choose_floor);
 }
 
-// Of 256 tokens all pairs fit into one table, which is indexed instead of searched.
+// Of 256 tokens all pairs fit into one table, which is indexed instead of searched. Each thread has
+// its own for its part of the chunks; a list is that of the first part, then that of the second …
 Count PairIndex::build_from_bytes(Sequences& sequences,
-                                  const std::function<Count(Count largest)>& choose_floor) {
+                                  const std::function<Count(Count largest)>& choose_floor,
+                                  std::size_t threads) {
   struct Cell {
     Count count = 0;
     ChunkAt last_chunk = kNowhere;
     std::uint32_t chunk_count = 0;
   };
-  std::vector<Cell> cells(std::size_t{kBytes} * kBytes);
-  const auto place_of = [](std::uint64_t key) { return key >> 24 | (key & 255); };
-  sequences.for_each_pair([&](std::uint64_t key, Count count, ChunkAt at) {
-    Cell& cell = cells[place_of(key)];
-    cell.count += count;
-    cell.chunk_count += cell.last_chunk != at;
-    cell.last_chunk = at;
-  });
-  Count largest = 0;
-  for (const Cell& cell : cells) largest = std::max(largest, cell.count);
-  const Count floor = choose_floor(largest);
-
-  ChunkAt ignored;
   struct ListEnd {
     ChunkAt* next;
     ChunkAt last_chunk;
     std::uint32_t is_kept;
   };
-  std::vector<ListEnd> ends(cells.size(), ListEnd{&ignored, kNowhere, 0});
-  for (TokenId left = 0; left < kBytes; ++left) {
-    for (TokenId right = 0; right < kBytes; ++right) {
-      const Cell& cell = cells[left * kBytes + right];
-      if (cell.count == 0 || cell.count < floor) continue;
-      ChunkAt* const list = allocate(cell.chunk_count);
-      insert(Pair{left, right}.key(), cell.count, {list, cell.chunk_count});
-      ends[left * kBytes + right] = {list, kNowhere, 1};
+  struct Part {
+    std::vector<Cell> cells;
+    std::vector<ListEnd> ends;
+    ChunkAt ignored;
+  };
+  constexpr std::size_t kPairs = std::size_t{kBytes} * kBytes;
+  const auto place_of = [](std::uint64_t key) { return key >> 24 | (key & 255); };
+  const std::vector<ChunkAt> borders = sequences.borders(threads);
+  std::vector<Part> parts(threads);
+  parallel_for(threads, [&](std::size_t i) {
+    auto cells = std::vector<Cell>(kPairs);
+    sequences.for_each_pair_in(borders[i], borders[i + 1],
+                               [&](std::uint64_t key, Count count, ChunkAt at) {
+                                 Cell& cell = cells[place_of(key)];
+                                 cell.count += count;
+                                 cell.chunk_count += cell.last_chunk != at;
+                                 cell.last_chunk = at;
+                               });
+    parts[i].cells = std::move(cells);
+    parts[i].ends.assign(kPairs, ListEnd{&parts[i].ignored, kNowhere, 0});
+  });
+  std::vector<Cell> all = parts[0].cells;
+  for (std::size_t i = 1; i < threads; ++i) {
+    for (std::size_t place = 0; place < kPairs; ++place) {
+      all[place].count += parts[i].cells[place].count;
+      all[place].chunk_count += parts[i].cells[place].chunk_count;
     }
   }
-  sequences.for_each_pair([&](std::uint64_t key, Count, ChunkAt at) {
-    ListEnd& end = ends[place_of(key)];
-    const bool is_new = end.last_chunk != at;
-    *(is_new ? end.next : &ignored) = at;
-    end.next += static_cast<std::uint32_t>(is_new) & end.is_kept;
-    end.last_chunk = at;
+  Count largest = 0;
+  for (const Cell& cell : all) largest = std::max(largest, cell.count);
+  const Count floor = choose_floor(largest);
+
+  for (std::size_t place = 0; place < kPairs; ++place) {
+    const Cell& cell = all[place];
+    if (cell.count == 0 || cell.count < floor) continue;
+    ChunkAt* list = allocate(cell.chunk_count);
+    const Pair pair{static_cast<TokenId>(place / kBytes), static_cast<TokenId>(place % kBytes)};
+    insert(pair.key(), cell.count, {list, cell.chunk_count});
+    for (Part& part : parts) {
+      part.ends[place] = {list, kNowhere, 1};
+      list += part.cells[place].chunk_count;
+    }
+  }
+  parallel_for(threads, [&](std::size_t i) {
+    ChunkAt& ignored = parts[i].ignored;
+    ListEnd* const ends = parts[i].ends.data();
+    sequences.for_each_pair_in(borders[i], borders[i + 1],
+                               [&](std::uint64_t key, Count, ChunkAt at) {
+                                 ListEnd& end = ends[place_of(key)];
+                                 const bool is_new = end.last_chunk != at;
+                                 *(is_new ? end.next : &ignored) = at;
+                                 end.next += static_cast<std::uint32_t>(is_new) & end.is_kept;
+                                 end.last_chunk = at;
+                               });
   });
   return floor;
 }
@@ -188,7 +217,7 @@ void PairIndex::count_pairs(Sequences& sequences, Count floor, const Bits& may_r
         entry = &slot_for(key);
       }
       ++size_;
-      *entry = {key, 0, nullptr, 0, kNowhere};
+      *entry = {key, 0, {.last_chunk = kNowhere}, 0};
     }
     entry->count += count;
     entry->chunk_count += entry->last_chunk != at;

@@ -24,20 +24,23 @@ namespace vocabshift {
 
 class PairIndex {
  public:
-  struct Entry {
+  struct Entry {        // half a cache line
     std::uint64_t key;  // Pair::key()
     Count count;
-    const Sequences::ChunkAt* chunks;  // ascending; some may not hold the pair any more
+    union {
+      const Sequences::ChunkAt* chunks;  // ascending; some may not hold the pair any more
+      Sequences::ChunkAt last_chunk;     // while chunks are counted: the last of them
+    };
     std::uint32_t chunk_count;
-    Sequences::ChunkAt last_chunk;  // of the list; only used while it is built
   };
 
   PairIndex();
 
   // Counts all pairs of `sequences` and keeps those of at least the floor, which is chosen once the
   // largest count is known (of sequences in sections it is not); returns it. Keys hold the section.
+  // Up to `threads` threads, where all tokens are bytes.
   Count build(Sequences& sequences, TokenId vocabulary_size,
-              const std::function<Count(Count largest)>& choose_floor);
+              const std::function<Count(Count largest)>& choose_floor, std::size_t threads = 1);
 
   // The same pairs, where nothing has changed but where their chunks are.
   void rebuild(Sequences& sequences, Count floor);
@@ -67,13 +70,15 @@ class PairIndex {
 
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  static constexpr Entry kNoEntry{kEmpty, 0, {nullptr}, 0};
   static constexpr std::size_t kBlock = std::size_t{1} << 16;  // chunk numbers per block
   static constexpr std::size_t kLarge = kBlock / 4;            // lists above this own a block
 
   static constexpr TokenId kBytes = 256;
 
   Count build_from_bytes(Sequences& sequences,
-                         const std::function<Count(Count largest)>& choose_floor);
+                         const std::function<Count(Count largest)>& choose_floor,
+                         std::size_t threads);
   Count build_sparse(Sequences& sequences, const std::function<Count(Count largest)>& choose_floor);
   static std::size_t filter_size(const Sequences& sequences);
   static std::size_t filter_place(std::uint64_t key, std::size_t size) {

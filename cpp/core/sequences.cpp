@@ -85,6 +85,18 @@ void Sequences::for_each_sequence(F&& visit) {
   }
 }
 
+std::vector<Sequences::ChunkAt> Sequences::borders(std::size_t parts) {
+  std::vector<ChunkAt> borders{0};
+  std::size_t chunks = 0;
+  for (ChunkAt at = 0; at < end_ && borders.size() < parts; at = chunk_after(at)) {
+    if (++chunks % kStopEvery == 0) may_stop(kStopEvery);
+    if (at >= std::uint64_t{end_} * borders.size() / parts) borders.push_back(at);
+  }
+  borders.resize(parts, end_);
+  borders.push_back(end_);
+  return borders;
+}
+
 void Sequences::compact() {
   ChunkAt write = 0;
   // What is written never reaches what is still to be read: it takes no more room than the

@@ -127,8 +127,16 @@ class Sequences {
   // in its section, and the chunk that holds the left token.
   template <class F>
   void for_each_pair(F&& visit) {
-    is_narrow_ ? for_each_pair_of<Narrow>(visit) : for_each_pair_of<Wide>(visit);
+    for_each_pair_in(0, end_, visit);
   }
+  // The same for the chunks from `begin` up to `end`, which borders() gave: several threads may.
+  template <class F>
+  void for_each_pair_in(ChunkAt begin, ChunkAt end, F&& visit) {
+    is_narrow_ ? for_each_pair_of<Narrow>(begin, end, visit)
+               : for_each_pair_of<Wide>(begin, end, visit);
+  }
+  // Chunks 0 = b[0] <= … <= b[parts] = arena_end() that cut the arena into about equal parts.
+  std::vector<ChunkAt> borders(std::size_t parts);
 
   // Closes the holes that merges left, so that later passes read less. Chunk positions change.
   void compact();
@@ -162,9 +170,9 @@ class Sequences {
   template <class F>
   void for_each_sequence(F&& visit);
   template <class Token, class F>
-  void for_each_pair_of(F& visit) {
+  void for_each_pair_of(ChunkAt begin, ChunkAt end, F& visit) {
     std::size_t chunks = 0;
-    for (ChunkAt at = 0; at < end_; at = chunk_after(at)) {
+    for (ChunkAt at = begin; at < end; at = chunk_after(at)) {
       if (++chunks % kStopEvery == 0) may_stop(kStopEvery * 16);
       const Chunk here = chunk(at);
       const std::uint32_t length = here.length();

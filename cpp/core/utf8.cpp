@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/threads.h"
 #include "core/utf8_blocks.h"
 
 namespace vocabshift {
@@ -70,10 +71,11 @@ std::int64_t first_invalid_utf8(std::string_view text) {
   return kAllValid;
 }
 
-std::vector<Span> line_spans(std::string_view text) {
-  std::vector<Span> spans;
-  spans.reserve(std::min<std::size_t>(text.size() / 64, 1 << 16));
-  std::size_t begin = 0;
+namespace {
+
+// The lines of text[begin, size): part of a longer text, in whose bytes their spans are.
+void append_lines(std::string_view text, std::size_t begin, std::vector<Span>& spans) {
+  spans.reserve(std::min<std::size_t>((text.size() - begin) / 64, 1 << 16));
   while (begin < text.size()) {
     const void* found = std::memchr(text.data() + begin, '\n', text.size() - begin);
     const std::size_t newline =
@@ -84,6 +86,55 @@ std::vector<Span> line_spans(std::string_view text) {
     spans.push_back({begin, end});
     begin = newline + 1;
   }
+}
+
+// Borders 0 = b[0] <= … <= b[threads] = size that cut a text into about equal parts, each moved on
+// by next_border(at) to where the text may be cut.
+template <class NextBorder>
+std::vector<std::size_t> borders_of(std::string_view text, std::size_t threads,
+                                    NextBorder&& next_border) {
+  std::vector<std::size_t> borders{0};
+  for (std::size_t i = 1; i < threads; ++i) {
+    borders.push_back(next_border(std::max(borders.back(), text.size() / threads * i)));
+  }
+  borders.push_back(text.size());
+  return borders;
+}
+
+}  // namespace
+
+std::int64_t first_invalid_utf8(std::string_view text, std::size_t threads) {
+  // A part that begins at no continuation byte is judged as within the whole: a character that is
+  // cut off before it is as wrong there.
+  const auto borders = borders_of(text, threads, [&](std::size_t at) {
+    while (at < text.size() && is_continuation_byte(text[at])) ++at;
+    return at;
+  });
+  std::vector<std::int64_t> bad(threads);
+  parallel_for(threads, [&](std::size_t i) {
+    bad[i] = first_invalid_utf8(text.substr(borders[i], borders[i + 1] - borders[i]));
+  });
+  for (std::size_t i = 0; i < threads; ++i) {
+    if (bad[i] != kAllValid) return static_cast<std::int64_t>(borders[i]) + bad[i];
+  }
+  return kAllValid;
+}
+
+std::vector<Span> line_spans(std::string_view text) {
+  std::vector<Span> spans;
+  append_lines(text, 0, spans);
+  return spans;
+}
+
+std::vector<std::vector<Span>> line_spans(std::string_view text, std::size_t threads) {
+  const auto borders = borders_of(text, threads, [&](std::size_t at) {
+    const std::size_t newline = text.find('\n', at);
+    return newline == std::string_view::npos ? text.size() : newline + 1;
+  });
+  std::vector<std::vector<Span>> spans(threads);
+  parallel_for(threads, [&](std::size_t i) {
+    append_lines(text.substr(0, borders[i + 1]), borders[i], spans[i]);
+  });
   return spans;
 }
 

@@ -16,6 +16,8 @@ inline constexpr std::int64_t kAllValid = -1;
 // Byte offset of the first byte that is not part of well-formed UTF-8 (Unicode 3.9, table 3-7:
 // no overlong forms, no surrogates, nothing above U+10FFFF), or kAllValid.
 std::int64_t first_invalid_utf8(std::string_view text);
+// The same by several threads.
+std::int64_t first_invalid_utf8(std::string_view text, std::size_t threads);
 
 // One code point of valid UTF-8 and its length in bytes.
 struct Decoded {
@@ -64,5 +66,7 @@ inline bool is_continuation_byte(char byte) {
 // The lines of a text as byte spans, without their "\n" or "\r\n"; a last line without an ending
 // counts, an empty text has no line.
 std::vector<Span> line_spans(std::string_view text);
+// The same by several threads: a list for each, one after the other.
+std::vector<std::vector<Span>> line_spans(std::string_view text, std::size_t threads);
 
 }  // namespace vocabshift

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tempfile
 from pathlib import Path
@@ -84,6 +85,35 @@ def test_the_first_byte_that_is_not_utf8_is_pythons(
     except UnicodeDecodeError as error:
         expected = error.start
     assert _core.first_invalid_utf8(bytes(data)) == expected
+
+
+@examples(50)
+@given(
+    text=st.text(st.sampled_from("a \n\ré\u0924\U00010330"), min_size=1, max_size=40),
+    place=st.floats(0, 1),
+    byte=st.sampled_from((None, 0x0A, 0x0D, 0x80, 0xE0, 0xFF)),
+)
+def test_threads_check_and_cut_text_as_one_does(text: str, place: float, byte: int | None) -> None:
+    """Text that is long enough for five threads, with lines across their borders or none."""
+    data = bytearray(text.encode() * (400_000 // len(text.encode())))
+    if byte is not None:
+        data[int(place * (len(data) - 1))] = byte
+    try:
+        data.decode()
+        expected = -1
+    except UnicodeDecodeError as error:
+        expected = error.start
+    lines = [line.removesuffix(b"\n") for line in io.BytesIO(data)]
+    ended = data.count(b"\n")
+    lines = [line.removesuffix(b"\r") if i < ended else line for i, line in enumerate(lines)]
+    hashes = set()
+    for threads in (1, 2, 3, 5):
+        assert _core.first_invalid_utf8(data, threads) == expected
+        starts, ends = _core.line_spans(data, threads)
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        assert [bytes(data[start:end]) for start, end in spans] == lines
+        hashes.add(_core.fingerprint(data, starts, ends, 7, threads))
+    assert len(hashes) == 1
 
 
 def test_every_two_bytes_in_every_place_of_a_block() -> None:

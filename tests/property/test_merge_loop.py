@@ -87,6 +87,31 @@ def test_lowered_floors_equal_the_reference(
     assert [merge[3] for merge in merges] == trained.counts.tolist()
 
 
+@examples(60)
+@given(
+    counts=st.dictionaries(
+        st.text("abc", min_size=1, max_size=9) | st.text("ab", min_size=60, max_size=200),
+        st.integers(1, 3),
+        min_size=1,
+        max_size=20,
+    ),
+    vocab_size=st.sampled_from((257, 300)),
+)
+def test_pairs_counted_in_parts_equal_the_reference(
+    counts: dict[str, int], vocab_size: int
+) -> None:
+    """Words on both sides of a part's border, or across it; and many ties."""
+    tokens, merges = bpe.train(
+        Counter({word.encode(): count for word, count in counts.items()}), vocab_size
+    )
+    texts = [word for word, count in counts.items() for _ in range(count)]
+    for threads in (1, 2, 3, 5):
+        found = trained_on(texts, vocab_size, threads=threads, chunks_per_thread=1)
+        assert ([list(merge[:3]) for merge in merges], [merge[3] for merge in merges], tokens) == (
+            found[:3]
+        )
+
+
 @pytest.mark.parametrize("weight", [1, 3])
 @pytest.mark.parametrize("counting", [1, 2])
 def test_words_are_laid_out_by_several_threads(weight: int, counting: int) -> None:

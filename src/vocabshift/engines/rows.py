@@ -96,7 +96,7 @@ class BatchCorpus(Corpus):
         self._bad: Kept = Counter()
         self._bad_bytes = 0
 
-    def batches(self) -> Iterator[Documents]:
+    def batches(self, *, threads: int = 1) -> Iterator[Documents]:  # noqa: ARG002 - as a Corpus
         """The documents batch by batch, by language; no error if there are none."""
         for batch in self._batches:
             for name in self._options.columns:

@@ -134,14 +134,14 @@ class Corpus:
             for language, weight in _weighted(texts, weights)
         )
 
-    def batches(self) -> Iterator[Documents]:
+    def batches(self, *, threads: int = 1) -> Iterator[Documents]:
         """All non-empty documents, in blocks of about 8 MB, each of one language.
 
         Each call starts from the beginning. Raises CorpusError at the end if there was no document.
         """
         has_text = False
         for part in self._parts:
-            for documents in part.read():
+            for documents in part.read(threads):
                 has_text = True
                 yield documents
         if not has_text:

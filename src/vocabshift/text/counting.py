@@ -102,10 +102,10 @@ class CorpusReader(WeightedText):
         ]
         self.language_bytes = {}
         self.n_special = 0
-        # Two readers keep some ten counting threads busy, one only half as many.
-        for documents in read_ahead(self.corpus.batches(), threads=threads if threads > 2 else 1):
+        for documents in self.corpus.batches(threads=threads):
             seed = weighing.fingerprint_seed(documents.language, documents.weight)
-            state += _core.fingerprint(documents.data, documents.starts, documents.ends, seed)
+            spans = documents.starts, documents.ends
+            state += _core.fingerprint(documents.data, *spans, seed, threads)
             done += documents.n_bytes
             yield from self._prepare(documents, done)
             if progress is not None:

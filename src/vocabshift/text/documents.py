@@ -155,10 +155,10 @@ def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) ->
 
 
 def read_lines(
-    blocks: Iterable[Block], source: str, errors: TextErrors = "strict"
+    blocks: Iterable[Block], source: str, errors: TextErrors = "strict", *, threads: int = 1
 ) -> Iterator[Documents]:
     """Every non-empty line as a document."""
-    for data, starts, ends in _lines(blocks, source, errors):
+    for data, starts, ends in _lines(blocks, source, errors, threads):
         lines = Documents(data, starts, ends, source=source)
         has_text = starts < ends
         if not has_text.all():
@@ -171,20 +171,20 @@ def split_lines(
     blocks: Iterable[Block], source: str, errors: TextErrors = "strict"
 ) -> Iterator[str]:
     """Every line as a string, empty ones included, so that lines can be numbered."""
-    for data, starts, ends in _lines(blocks, source, errors):
+    for data, starts, ends in _lines(blocks, source, errors, threads=1):
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield str(data[start:end], "utf-8")
 
 
 def _lines(
-    blocks: Iterable[Block], source: str, errors: TextErrors
+    blocks: Iterable[Block], source: str, errors: TextErrors, threads: int
 ) -> Iterator[tuple[bytes | memoryview, NDArray[np.int64], NDArray[np.int64]]]:
     """Valid UTF-8 with the spans of all lines in it, block by block."""
     n_lines = 0
     for offset, block in blocks:
         # A character never spans blocks, which end at line ends: each is repaired by itself.
-        data = as_utf8(block, source, errors, offset=offset, n_lines=n_lines)
-        starts, ends = _core.line_spans(data)
+        data = as_utf8(block, source, errors, offset=offset, n_lines=n_lines, threads=threads)
+        starts, ends = _core.line_spans(data, threads)
         n_lines += len(starts)
         yield data, starts, ends
 
@@ -201,6 +201,7 @@ def as_utf8(
     *,
     offset: int = 0,
     n_lines: int = 0,
+    threads: int = 1,
 ) -> bytes | memoryview:
     """The data itself if it is UTF-8; if not, with `errors="replace"` repaired, else a CorpusError.
 
@@ -209,7 +210,7 @@ def as_utf8(
     offset and line. `offset` and `n_lines`: what lies before `data` in the file, or in the
     decompressed content of the file.
     """
-    invalid = _core.first_invalid_utf8(data)
+    invalid = _core.first_invalid_utf8(data, threads)
     if invalid < 0:
         return data
     if errors == "replace":
@@ -241,8 +242,8 @@ def _is_cut(rest: bytes) -> bool:
         return False
 
 
-# Reading ahead: one thread checks and cuts a block. The threads that count words or encode would
-# wait for it, so the next block is prepared while the current one is in use.
+# Reading ahead: the threads that count words or encode would wait while a block is checked and cut,
+# so the next block is prepared while the current one is in use.
 
 _LAST_WAIT = 1.0  # seconds; a reader that waits for the network is abandoned
 

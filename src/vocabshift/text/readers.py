@@ -70,7 +70,7 @@ class Source(Protocol):
     def n_bytes_hint(self) -> int | None:
         """Bytes of text, if known without reading."""
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:
         """All documents that are not empty, from the start; no language, weight 1."""
 
 
@@ -101,11 +101,11 @@ class FileSource:
             return None
         return sum(file.path.stat().st_size for file in self.files if file.path.exists())
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:
         """Documents file by file, in order."""
         if self.unit == "line":
             for file in self.files:
-                yield from self._read_file(file)
+                yield from self._read_file(file, threads)
             return
         for is_text, files in groupby(self.files, key=lambda file: file.is_text):
             if is_text:  # together: a folder of code has thousands of small files
@@ -113,12 +113,12 @@ class FileSource:
                 yield from pack(whole, self.name)
             else:
                 for file in files:
-                    yield from self._read_file(file)
+                    yield from self._read_file(file, threads)
 
-    def _read_file(self, file: File) -> Iterator[Documents]:
+    def _read_file(self, file: File, threads: int) -> Iterator[Documents]:
         source = str(file.path)
         if file.format == "txt":
-            yield from read_lines(read_blocks(file), source, self.errors)
+            yield from read_lines(read_blocks(file), source, self.errors, threads=threads)
         elif file.format == "jsonl":
             blocks = read_blocks(file)
             yield from pack(read_json_lines(blocks, source, self.column, self.errors), source)
@@ -144,7 +144,7 @@ class HubSource:
         """The spec, spelt out."""
         return str(self.dataset)
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:  # noqa: ARG002 - a Source
         """Rows, streamed from the Hub in every pass."""
         yield from pack(read_hub(self.dataset), self.name)
 
@@ -159,7 +159,7 @@ class RemoteSource:
     errors: TextErrors = "strict"
     n_bytes_hint: int | None = None
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:  # noqa: ARG002 - a Source
         """CorpusError."""
         raise CorpusError(
             f"{self.name} can be read by a cluster alone: vocabshift count --engine spark; or "
@@ -177,12 +177,13 @@ class StandardInputSource:
         self._unit, self._errors = unit, errors
         self._spooled: IO[bytes] | None = None
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:
         """Lines, or all of it as one document."""
         if self._spooled is None:
             self._spooled = self._spool()
         if self._unit == "line":
-            yield from read_lines(mapped_blocks(self._spooled), self.name, self._errors)
+            blocks = mapped_blocks(self._spooled)
+            yield from read_lines(blocks, self.name, self._errors, threads=threads)
             return
         self._spooled.seek(0)
         data = as_utf8(self._spooled.read(), self.name, self._errors)
@@ -207,7 +208,7 @@ class TextsSource:
     texts: Iterable[str]  # can be iterated again and again
     n_bytes_hint: int | None = None
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:  # noqa: ARG002 - a Source
         """The strings, encoded."""
         yield from pack(self._encoded(), self.name)
 

@@ -66,9 +66,9 @@ class Part:
             n_bytes = None if n_bytes is None else choice.n_bytes_hint(n_bytes)
         return n_bytes
 
-    def read(self) -> Iterator[Documents]:
+    def read(self, threads: int = 1) -> Iterator[Documents]:
         """Its documents, from the start, with language and weight."""
-        blocks = self.source.read()
+        blocks = self.source.read(threads)
         for choice in self.choices:
             blocks = choice.of(blocks)
         for documents in blocks:

@@ -22,7 +22,7 @@ from vocabshift.text.patterns import Pattern, get_pattern, to_spec
 from vocabshift.text.writing import LINKERS
 from vocabshift.tokenizer import byte_level
 from vocabshift.tokenizer.added_tokens import check_special_tokens
-from vocabshift.tokenizer.model import BpeModel, no_collection
+from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.token_bytes import is_superword
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.base import (
@@ -173,15 +173,8 @@ class ByteLevelTrainer:
     def _finish(self, stages: list[Stage], reader: Reader, context: RunContext) -> Training:
         """Make tokenizer and report from all stages' merges; the last stage's pattern is saved."""
         tokens = stages[-1].tokens
-        images = byte_level.all_to_images(tokens)
-        ids = np.concatenate([stage.merges[:, :2] for stage in stages])
-        with no_collection():
-            spelt = map(images.__getitem__, ids.ravel().tolist())
-            merges = tuple(zip(spelt, spelt, strict=True))
-        # Sound as they were made: to look all strings up once more would only confirm it.
-        model = BpeModel({}, ()).unchecked(
-            vocab=dict(zip(images, range(len(images)), strict=True)), merges=merges
-        )
+        merges = np.concatenate([stage.merges for stage in stages])
+        model = BpeModel.of_strings(_core.ModelStrings.of_bytes(list(tokens), merges))
         tokenizer = Tokenizer(
             model=model,
             normalizer=normalizer_spec(self.normalizer),

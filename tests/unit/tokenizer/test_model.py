@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 
+import numpy as np
 import pytest
 
+from vocabshift import _core
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.tokenizer.byte_level import to_image
 from vocabshift.tokenizer.model import MAX_ID, BpeModel, compile_model, read_strings
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -87,6 +90,27 @@ def test_a_model_of_a_file_is_pickled_as_one_that_was_given() -> None:
 def test_the_unknown_token_of_a_model_of_a_file_must_be_there() -> None:
     with pytest.raises(InvalidTokenizerError, match="unk_token '<unk>'"):
         read({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], unk_token="<unk>")
+
+
+def test_a_trained_model_is_the_model_of_its_strings() -> None:
+    """Of every byte, of a merge that makes a token anew, and without Python strings at first."""
+    tokens = [*(bytes([byte]) for byte in range(256)), b"ab", b" a", b" ab"]
+    merges = [[97, 98, 256], [32, 97, 257], [257, 98, 258], [32, 256, 258]]
+    strings = _core.ModelStrings.of_bytes(tokens, np.array(merges, dtype=np.uint32))
+    images = [to_image(token) for token in tokens]
+    expected = BpeModel(
+        {image: token_id for token_id, image in enumerate(images)},
+        tuple((images[left], images[right]) for left, right, _ in merges),
+    )
+    model = BpeModel.of_strings(strings)
+    assert (259, 258, True) == (model.n_tokens, model.token_id("Ġab"), model.is_byte_level)
+    assert not {"vocab", "merges"} & vars(model).keys()
+    assert list(expected.vocab.items()) == list(model.vocab.items())
+    assert expected.merges == model.merges
+    with pytest.raises(ValueError, match="a token is given twice"):
+        _core.ModelStrings.of_bytes([b"a", b"a"], np.zeros((0, 3), dtype=np.uint32))
+    with pytest.raises(ValueError, match="unknown id"):
+        _core.ModelStrings.of_bytes([b"a"], np.array([[0, 0, 1]], dtype=np.uint32))
 
 
 def test_pairs_are_made_of_their_own_vocabulary_alone() -> None:
