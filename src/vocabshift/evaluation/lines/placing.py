@@ -158,6 +158,7 @@ def _end_to_end(
 ) -> tuple[Int64, Int64, list[int]]:
     """Bytes of each line at which its tokens begin and end, laid end to end, without a space that
     they put in front; and the lines that their bytes do not give back."""
-    bounds = np.append(engine.byte_starts, len(engine.all_bytes))
-    starts, ends, spaces = _core.place_tokens(list(lines), ids, offsets, engine.all_bytes, bounds)
+    starts, ends, spaces = _core.place_tokens(
+        list(lines), ids, offsets, engine.all_bytes, engine.byte_bounds
+    )
     return starts, ends, np.flatnonzero(spaces < 0).tolist()
