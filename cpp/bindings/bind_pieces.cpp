@@ -1,10 +1,16 @@
 #include <pybind11/stl.h>
 
+#include <tuple>
+
 #include "bindings/calls.h"
 #include "bindings/documents.h"
+#include "bindings/texts.h"
 #include "core/character_counts.h"
+#include "core/edit_distance.h"
+#include "core/line_tokens.h"
 #include "core/piece_rule.h"
 #include "core/token_groups.h"
+#include "core/token_splits.h"
 
 namespace vocabshift::bindings {
 
@@ -23,12 +29,16 @@ PieceRule make_rule(std::size_t max_characters, bool split_by_script, bool split
                     space_is_suffix, space_runs, as_set(digits), as_set(never)});
 }
 
-TokenGroups make_groups(const PieceRule& rule, const std::vector<py::bytes>& tokens,
-                        const std::vector<TokenId>& unmergeable) {
+std::vector<std::string_view> views_of(const std::vector<py::bytes>& tokens) {
   std::vector<std::string_view> views;
   views.reserve(tokens.size());
   for (const py::bytes& token : tokens) views.push_back(static_cast<std::string_view>(token));
-  return TokenGroups(rule, views, unmergeable);
+  return views;
+}
+
+TokenGroups make_groups(const PieceRule& rule, const std::vector<py::bytes>& tokens,
+                        const std::vector<TokenId>& unmergeable) {
+  return TokenGroups(rule, views_of(tokens), unmergeable);
 }
 
 // A negative id is a very large one, which no vocabulary has.
@@ -71,6 +81,92 @@ py::tuple characters_of(const py::buffer& data, const IntArray& starts, const In
   return py::make_tuple(to_array(std::move(characters)), to_array(std::move(counts)));
 }
 
+py::tuple splits_of(const std::vector<py::bytes>& tokens) {
+  const std::vector<std::string_view> views = views_of(tokens);
+  TokenSplits found;
+  {
+    const LongCall call;
+    found = split_tokens(views);
+  }
+  return py::make_tuple(to_array(std::move(found.products)), to_array(std::move(found.lefts)),
+                        to_array(std::move(found.rights)));
+}
+
+template <class T>
+std::span<const T> span_of(
+    const py::array_t<T, py::array::c_style | py::array::forcecast>& values) {
+  return {values.data(), static_cast<std::size_t>(values.size())};
+}
+
+py::tuple places_of(const py::list& lines, const IdArray& ids, const IntArray& offsets,
+                    const py::buffer& bytes, const IntArray& bounds) {
+  const StrDocuments documents(lines);
+  const py::buffer_info info = bytes.request();
+  const TokenBytes tokens{view_of(info), span_of(bounds)};
+  const EncodedDocuments of_lines = encoded(ids, offsets);
+  PlacedLines found;
+  try {
+    const LongCall call;
+    found = place_tokens(documents, of_lines, tokens);
+  } catch (const LoneSurrogate& broken) {
+    utf8_of(broken.text);  // raises UnicodeEncodeError
+    throw;
+  }
+  return py::make_tuple(to_array(std::move(found.starts)), to_array(std::move(found.ends)),
+                        to_array(std::move(found.spaces)));
+}
+
+// A side of kept_of: ids, offsets, starts and ends.
+using Side = std::tuple<IdArray, IntArray, IntArray, IntArray>;
+
+TokensInLines tokens_of(const Side& side) {
+  const auto& [ids, offsets, starts, ends] = side;
+  return {encoded(ids, offsets), span_of(starts), span_of(ends)};
+}
+
+py::tuple kept_of(const Side& before, const Side& after, const IntArray& words,
+                  const IntArray& first, const IdArray& n_text) {
+  const TokensInLines one = tokens_of(before), other = tokens_of(after);
+  const ChangedWords changed{span_of(words), span_of(first), span_of(n_text)};
+  KeptTokens found;
+  {
+    const LongCall call;
+    found = kept_tokens(one, other, changed);
+  }
+  return py::make_tuple(to_array(std::move(found.kept)), to_array(std::move(found.outside)));
+}
+
+// A side of distances_of: symbols, and where each sequence begins and ends.
+using Sequences = std::tuple<IntArray, IntArray, IntArray>;
+
+EditDistance::Symbols sequence_of(const Sequences& side, py::ssize_t i) {
+  const auto& [symbols, starts, ends] = side;
+  const std::int64_t start = starts.data()[i], end = ends.data()[i];
+  if (start < 0 || start > end || end > symbols.size()) {
+    throw std::invalid_argument("a sequence is outside of the symbols");
+  }
+  return span_of(symbols).subspan(static_cast<std::size_t>(start),
+                                  static_cast<std::size_t>(end - start));
+}
+
+py::array_t<std::int64_t> distances_of(const Sequences& one, const Sequences& other) {
+  const py::ssize_t count = std::get<1>(one).size();
+  for (const Sequences* side : {&one, &other}) {
+    if (std::get<1>(*side).size() != count || std::get<2>(*side).size() != count) {
+      throw std::invalid_argument("every sequence needs a start and an end on both sides");
+    }
+  }
+  std::vector<std::int64_t> found;
+  {
+    const LongCall call;
+    EditDistance distance;
+    for (py::ssize_t i = 0; i < count; ++i) {
+      found.push_back(distance(sequence_of(one, i), sequence_of(other, i)));
+    }
+  }
+  return to_array(std::move(found));
+}
+
 }  // namespace
 
 void register_pieces(py::module_& m) {
@@ -104,6 +200,29 @@ void register_pieces(py::module_& m) {
   m.def("count_characters", &characters_of, py::arg("data"), py::arg("starts"), py::arg("ends"),
         py::arg("threads") = 1,
         "(code points uint32, occurrences uint64) of the documents data[starts[i]:ends[i]].");
+
+  m.def("split_tokens", &splits_of, py::arg("tokens"),
+        "(products, lefts, rights), uint32: every way to cut one of the tokens into two of them, "
+        "by product, then by the length of the left part.");
+
+  m.def("edit_distances", &distances_of, py::arg("one"), py::arg("other"),
+        "Levenshtein's distance of each two sequences symbols[starts[i]:ends[i]], int64; a side "
+        "is (symbols, starts, ends), int64.");
+
+  m.def(
+      "place_tokens", &places_of, py::arg("lines"), py::arg("ids"), py::arg("offsets"),
+      py::arg("token_bytes"), py::arg("token_bounds"),
+      "(starts int64, ends int64, spaces int8): bytes of each line at which its tokens "
+      "ids[offsets[i]:offsets[i + 1]] begin and end. spaces: 0 where their bytes are the line, 1 "
+      "where they are a space and the line, else -1 and places in the tokens' own bytes. Token id "
+      "has the bytes from token_bounds[id] to token_bounds[id + 1].");
+
+  m.def("kept_tokens", &kept_of, py::arg("before"), py::arg("after"), py::arg("words"),
+        py::arg("first"), py::arg("n_text"),
+        "(kept, outside), int64: of the tokens of each line with text outside of its changed word, "
+        "those that stay, and all. Sides are (ids, offsets, starts, ends); words (n_lines, 3): "
+        "begin, end, growth; n_text: bytes that are not spaces before each place, a line's from "
+        "first[i].");
 }
 
 }  // namespace vocabshift::bindings

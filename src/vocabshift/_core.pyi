@@ -201,6 +201,26 @@ class TokenGroups:
 def count_characters(
     data: _Buffer, starts: _Int64, ends: _Int64, threads: int = 1
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]: ...
+def split_tokens(
+    tokens: list[bytes],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]: ...
+
+_Sequences = tuple[NDArray[np.int32] | _Int64, _Int64, _Int64]
+
+def edit_distances(one: _Sequences, other: _Sequences) -> _Int64: ...
+
+_Side = tuple[NDArray[np.int32], _Int64, _Int64, _Int64]
+
+def place_tokens(
+    lines: list[str],
+    ids: NDArray[np.int32],
+    offsets: _Int64,
+    token_bytes: _Buffer | NDArray[np.uint8],
+    token_bounds: _Int64,
+) -> tuple[_Int64, _Int64, NDArray[np.int8]]: ...
+def kept_tokens(
+    before: _Side, after: _Side, words: _Int64, first: _Int64, n_text: NDArray[np.int32]
+) -> tuple[_Int64, _Int64]: ...
 
 class WordWeights:
     def __init__(

@@ -43,7 +43,6 @@ MAY_IMPORT = {
     "peft": {"cpt"},
     "gguf": {"models"},
     "scipy": {"evaluation", "trainers"},
-    "rapidfuzz": {"evaluation"},
     "icu4py": {"evaluation"},
     "tiktoken": {"tokenizer", "checks"},
     "pyarrow": {"text", "cpt", "engines"},

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +124,7 @@ def evaluate(
     for name in names:
         try:
             given.check(METRICS[name])
-        except (ValueError, ImportError) as error:
+        except ValueError as error:
             refused[name] = error
     if refused and not is_every:
         raise next(iter(refused.values()))
@@ -207,7 +206,7 @@ class _Given:
     n_subjects: int
 
     def check(self, metric: Metric) -> None:
-        """ValueError, CorpusError or ImportError for what the metric needs and there is not."""
+        """ValueError or CorpusError for what the metric needs and there is not."""
         name, needs = metric.name, metric.needs
         if "morphemes" in needs and not self.has_words:
             raise ValueError("words with their morphemes are needed (--morphemes)")
@@ -215,8 +214,6 @@ class _Given:
             raise ValueError("pairs of languages are needed (--code-switch hi+en)")
         if "text" in needs and not self.lines:
             raise CorpusError("texts are needed (--text)")
-        if "rapidfuzz" in needs and find_spec("rapidfuzz") is None:
-            raise ImportError("rapidfuzz is needed: pip install 'vocabshift[stats]'")
         if "base" in needs and not self.has_base:
             raise ValueError(f"{name} compares with a base tokenizer; give one as base")
         if "subjects" in needs and self.n_subjects < 2:

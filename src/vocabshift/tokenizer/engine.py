@@ -101,9 +101,9 @@ class Engine:
         return np.fromiter(map(len, self.spelled), np.int64, len(self.spelled))
 
     @cached_property
-    def byte_starts(self) -> npt.NDArray[np.int64]:
-        """Where the bytes of each id begin in `all_bytes`, (row_count,)."""
-        return np.cumsum(self.byte_counts) - self.byte_counts
+    def byte_bounds(self) -> npt.NDArray[np.int64]:
+        """Where the bytes of each id begin in `all_bytes`, and their end, (row_count + 1,)."""
+        return np.append(0, np.cumsum(self.byte_counts))
 
     @cached_property
     def all_bytes(self) -> npt.NDArray[np.uint8]:
@@ -118,6 +118,6 @@ class Engine:
     def _join_block(self, ids: Ids) -> bytes:
         lengths = self.byte_counts[ids]
         before = np.cumsum(lengths) - lengths
-        at = np.repeat(self.byte_starts[ids] - before, lengths)
+        at = np.repeat(self.byte_bounds[ids] - before, lengths)
         at += np.arange(len(at))
         return bytes(self.all_bytes[at].tobytes())

@@ -96,7 +96,7 @@ def _count_batch(
 ) -> Counts:
     ids, offsets = engine.encode_batch(lines, threads=threads)
     is_known = cut is not no_words
-    placed = place(engine, facts, lines, ids, offsets, cut=cut if is_known else None)
+    placed = place(engine, lines, ids, offsets, cut=cut if is_known else None)
     layout = placed.layout
     n_tokens = np.diff(offsets)
     n_bins = 0 if bins is None else len(BINS)

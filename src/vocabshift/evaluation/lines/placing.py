@@ -16,13 +16,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift import _core
 from vocabshift.evaluation.lines.texts import Layout, lay_out
-from vocabshift.evaluation.lines.token_facts import TokenFacts, parts_of, repeated, running_sums
+from vocabshift.evaluation.lines.token_facts import parts_of, repeated
 from vocabshift.evaluation.lines.words import Cut
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
@@ -44,7 +44,6 @@ class Placed:
 
 def place(
     engine: Engine,
-    facts: TokenFacts,
     lines: Sequence[str],
     ids: Ids,
     offsets: Int64,
@@ -55,29 +54,24 @@ def place(
 
     A line that only changed its Unicode form is laid out as its tokens decode: the same words.
     """
-    joined = engine.join(ids)
-    reached = running_sums(len(ids), lambda part: facts.lengths[ids[part]])
-    of_line = reached[offsets]  # where the tokens of each line begin in `joined`
+    starts, ends, differing = _end_to_end(engine, lines, ids, offsets)
     laid = list(lines)
-    prefix = np.zeros(len(lines), dtype=np.int64)  # bytes in front of the line
     inexact = []
-    for number, (line, (start, end)) in enumerate(
-        zip(lines, pairwise(of_line.tolist()), strict=True)
-    ):
-        found = _given_back(line, joined[start:end])
+    for number in differing:
+        here = slice(int(offsets[number]), int(offsets[number + 1]))
+        found = _given_back(lines[number], engine.join(ids[here]))
         if found is None:
             inexact.append(number)
         else:
-            prefix[number], laid[number] = found
+            spaces, laid[number] = found
+            starts[here] = np.maximum(starts[here] - spaces, 0)
+            ends[here] = np.maximum(ends[here] - spaces, 0)
 
     layout = lay_out(laid, cut)
-    shifts = layout.line_starts[:-1] - of_line[:-1] - prefix
-    starts, ends = np.empty_like(reached[1:]), np.empty_like(reached[1:])
     for part in parts_of(len(ids)):
-        shift = repeated(shifts, offsets, part)
-        floor = repeated(layout.line_starts[:-1], offsets, part)
-        starts[part] = np.maximum(reached[:-1][part] + shift, floor)
-        ends[part] = np.maximum(reached[1:][part] + shift, floor)
+        begin = repeated(layout.line_starts[:-1], offsets, part)
+        starts[part] += begin
+        ends[part] += begin
 
     lost = np.zeros(len(lines), dtype=np.int64)
     is_lost = np.zeros(len(lines), dtype=np.int64)
@@ -100,13 +94,8 @@ def lost_characters(line: str, back: str) -> int:
 
 
 def _given_back(line: str, back: bytes) -> tuple[int, str] | None:
-    """How many spaces the tokens put in front (0 or 1), and the line as they give it back; None
-    where joining their bytes does not give it."""
-    data = line.encode()
-    if back == data:
-        return 0, line
-    if len(back) == len(data) + 1 and back[:1] == b" " and back[1:] == data:
-        return 1, line
+    """How many spaces the tokens put in front (0 or 1), and the line as they give it back in
+    another Unicode form; None where joining their bytes does not give it."""
     text = back.decode(errors="replace")
     if not is_same(line, text):
         return None
@@ -155,13 +144,7 @@ def flat_spans(
     known already.
     """
     ids, offsets = engine.encode_batch(lines, threads=threads) if encoded is None else encoded
-    reached = np.zeros(len(ids) + 1, dtype=np.int64)  # bytes of all tokens before each
-    np.cumsum(engine.byte_counts[ids], out=reached[1:])
-    begins = reached[offsets]
-    extra, inexact = _compare(lines, engine.join(ids), begins)
-    before = np.repeat(begins[:-1] + extra, np.diff(offsets))
-    starts = np.maximum(reached[:-1] - before, 0)
-    ends = np.maximum(reached[1:] - before, 0)
+    starts, ends, inexact = _end_to_end(engine, lines, ids, offsets)
     for number in inexact:
         here = slice(int(offsets[number]), int(offsets[number + 1]))
         n_tokens = np.array([0, here.stop - here.start])
@@ -170,25 +153,12 @@ def flat_spans(
     return FlatSpans(ids, offsets, starts, ends)
 
 
-def _compare(lines: Sequence[str], joined: bytes, begins: Int64) -> tuple[Int64, list[int]]:
-    """Spaces that the tokens put in front of each line (0 or 1), and the lines that their bytes do
-    not give back; the tokens of line n are `joined` from begins[n] to begins[n + 1]."""
-    sizes = np.fromiter(map(len, map(str.encode, lines)), np.int64, len(lines))
-    for spaces in (0, 1):  # all lines at once where they are alike
-        laid = [" " * spaces + line for line in lines] if spaces else lines
-        is_alike = np.array_equal(np.diff(begins), sizes + spaces)
-        if is_alike and "".join(laid).encode() == joined:
-            return np.full(len(lines), spaces, dtype=np.int64), []
-    extra = np.zeros(len(lines), dtype=np.int64)
-    inexact = []
-    for number, (line, (begin, end)) in enumerate(
-        zip(lines, pairwise(begins.tolist()), strict=True)
-    ):
-        data, found = line.encode(), joined[begin:end]
-        if found == data:
-            continue
-        if found == b" " + data:
-            extra[number] = 1
-        else:
-            inexact.append(number)
-    return extra, inexact
+def _end_to_end(
+    engine: Engine, lines: Sequence[str], ids: Ids, offsets: Int64
+) -> tuple[Int64, Int64, list[int]]:
+    """Bytes of each line at which its tokens begin and end, laid end to end, without a space that
+    they put in front; and the lines that their bytes do not give back."""
+    starts, ends, spaces = _core.place_tokens(
+        list(lines), ids, offsets, engine.all_bytes, engine.byte_bounds
+    )
+    return starts, ends, np.flatnonzero(spaces < 0).tolist()

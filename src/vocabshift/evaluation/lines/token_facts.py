@@ -35,7 +35,7 @@ class TokenFacts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.lengths: Int64 = engine.byte_counts
-        self._starts = engine.byte_starts
+        self._starts = engine.byte_bounds[:-1]
         self._data = engine.all_bytes
 
     @cached_property

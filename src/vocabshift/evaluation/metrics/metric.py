@@ -141,12 +141,12 @@ T = TypeVar("T")
 
 Better = Literal["lower", "higher", "neither"]
 Need = (
-    Literal["text", "base", "parallel", "reference", "ranks", "words", "subjects", "rapidfuzz"]
+    Literal["text", "base", "parallel", "reference", "ranks", "words", "subjects"]
     | Literal["morphemes", "code switching"]
 )
 """What a metric needs besides a tokenizer: texts, a base tokenizer, parallel texts, a language that
 others are compared with, words by frequency rank, words at all (scripts without spaces have none
-unless ICU finds them), two subjects, a package, or data of its own."""
+unless ICU finds them), two subjects, or data of its own."""
 
 LOSS = "loss_rate"
 """The share of lines that a tokenizer does not give back. Above zero, metrics that are

@@ -7,20 +7,18 @@ characters, tokens per line), the Indic study (fragmented words, fertility by wo
 Drift is how far a tokenizer cuts from a base. Owns the comparison of two token sequences of one
 line: their Levenshtein distance (tokens inserted, deleted or replaced) and whether they are equal.
 Tokens are equal if they have the same bytes, whatever their ids; special tokens if they have the
-same text. Needs rapidfuzz (extra `stats`).
+same text.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from vocabshift.evaluation.lines.counts import Counts, Ints, LineCounts
+from vocabshift import _core
+from vocabshift.evaluation.lines.counts import Ints, LineCounts
 from vocabshift.evaluation.lines.texts import BINS
 from vocabshift.evaluation.metrics.metric import LOSS, Better, Metric, OnText, Ratio, Terms, needing
 
@@ -192,60 +190,15 @@ METRICS = (
 """In the order in which they are listed and computed."""
 
 
-Row = str | list[int]
-"""A token sequence: a character for each token, which rapidfuzz compares ten times as fast as
-numbers; numbers where they are more than there are characters."""
-
-Pairs = list[tuple[Row, Row]]
-"""Two token sequences of each line, both of one kind, such as ours and the base's."""
-
-
-def paired(ours: Counts, hashes: Ints, base: Counts, base_hashes: Ints) -> Pairs:
-    """The tokens of every line; `hashes` are `TokenFacts.hashes` of the tokenizer of each."""
-    sides = ((ours, hashes), (base, base_hashes))
-    used = [np.flatnonzero(counts.frequencies(len(named))) for counts, named in sides]
-    found = [named[ids] for (_, named), ids in zip(sides, used, strict=True)]
-    _, numbers = np.unique(np.concatenate(found), return_inverse=True)
-    rows = []
-    for (counts, named), ids in zip(sides, used, strict=True):
-        number_of = np.zeros(len(named), dtype=np.int64)
-        number_of[ids], numbers = numbers[: len(ids)], numbers[len(ids) :]
-        n_numbers = len(used[0]) + len(used[1])
-        rows.append(rows_of(number_of[counts.ids], counts.offsets, n_numbers))
-    return list(zip(*rows, strict=True))
-
-
-def rows_of(numbers: npt.NDArray[np.integer], offsets: Ints, n_numbers: int) -> list[Row]:
-    """The sequence of each line, numbers[offsets[i]:offsets[i + 1]], all below `n_numbers`."""
-    flat: Row
-    if n_numbers > sys.maxunicode + 1:
-        flat = numbers.tolist()
-    else:  # among the numbers are those of surrogates, which are no characters of text
-        flat = numbers.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    return [flat[start:end] for start, end in pairwise(offsets.tolist())]
-
-
-def edit_distances(pairs: Pairs) -> Ints:
-    """Levenshtein distance of the tokens of each line, (n_lines,); ImportError names the extra."""
-    try:
-        from rapidfuzz.distance import Levenshtein
-    except ImportError:
-        raise ImportError(
-            "edit distances need rapidfuzz: pip install 'vocabshift[stats]'"
-        ) from None
-    found = (Levenshtein.distance(one, other) for one, other in pairs)
-    return np.fromiter(found, np.int64, len(pairs))
-
-
-def same_lines(pairs: Pairs) -> Ints:
-    """1 for each line that both cut into the same tokens, (n_lines,)."""
-    return np.fromiter((one == other for one, other in pairs), np.int64, len(pairs))
-
-
-def _pairs(on: OnText) -> Pairs:
+def _edits(on: OnText) -> Ints:
+    """Distance of each line's tokens from those of the base; equal bytes are the same token."""
     base = on.base
     assert on.base_hashes is not None, "they come with the base's counts"
-    return paired(on.counts, on.token_hashes(), base, on.base_hashes)
+    ours, theirs = on.token_hashes()[on.counts.ids], on.base_hashes[base.ids]
+    offsets = on.counts.offsets
+    return _core.edit_distances(
+        (ours, offsets[:-1], offsets[1:]), (theirs, base.offsets[:-1], base.offsets[1:])
+    )
 
 
 DRIFT = (
@@ -254,15 +207,15 @@ DRIFT = (
         "drift",
         "edits per line",
         "from the tokens of the base",
-        formula=Ratio(lambda on: (edit_distances(on.once(_pairs)), on.ones)),
-        needs=needing("base", "rapidfuzz"),
+        formula=Ratio(lambda on: (on.once(_edits), on.ones)),
+        needs=needing("base"),
     ),
     Metric(
         "exact_match_rate",
         "drift",
         "exact match",
         "share of lines cut as by the base",
-        formula=Ratio(lambda on: (same_lines(on.once(_pairs)), on.ones)),
+        formula=Ratio(lambda on: ((on.once(_edits) == 0).astype(np.int64), on.ones)),
         needs=needing("base"),
     ),
 )

@@ -3,7 +3,7 @@
 Owns the changes (typos, normal forms, spaces, case), each a function of a line, and the metrics.
 Changes are deterministic: a hash of the line gives the position of a typo. Distances are
 Levenshtein's on ids, over the ids of the longer version: 0 if nothing changed, 1 if nothing stayed
-the same. Needs rapidfuzz (extra `stats`).
+the same.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from vocabshift import _core
 from vocabshift.evaluation.lines.counts import Ints
 from vocabshift.evaluation.lines.placing import FlatSpans, flat_spans
 from vocabshift.evaluation.lines.texts import read_lines
-from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, needing, ratio_rows
-from vocabshift.evaluation.metrics.ratios import Row, edit_distances, rows_of
+from vocabshift.evaluation.metrics.metric import Better, Metric, Terms, ratio_rows
 from vocabshift.results import Result, Results
 from vocabshift.text.normalize import normalizer_function
 from vocabshift.text.writing import inner_letters
+from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
 
 TypoKind = Literal["swap", "delete", "replace"]
@@ -112,8 +113,7 @@ _IN_WORDS = {
 
 def _metric(name: str, label: str, note: str, better: Better, *, is_spoilt_by_loss: bool) -> Metric:
     """They are compared with nobody: a typo changes a larger share of fewer tokens."""
-    needs, group, spoilt = needing("rapidfuzz"), "robustness", is_spoilt_by_loss
-    return Metric(name, group, label, note, better, needs=needs, is_spoilt_by_loss=spoilt)
+    return Metric(name, "robustness", label, note, better, is_spoilt_by_loss=is_spoilt_by_loss)
 
 
 METRICS = (
@@ -152,7 +152,7 @@ def robustness(engines: Mapping[str, Engine], texts: Any, *, threads: int = 1) -
 
     `texts` are what `texts.read_lines` takes, and errors are its errors. A line that a change
     leaves as it is (no word to mistype, nothing to decompose, no case) is not counted for it; a
-    change that no line knows has no row. Raises ImportError where rapidfuzz is not installed.
+    change that no line knows has no row.
     """
     rows: list[Result] = []
     for language, lines in read_lines(texts).items():
@@ -223,61 +223,35 @@ def robustness_terms(
 
     `before`: its tokens of the lines as they are.
     """
-    rows = rows_of(before.ids, before.offsets, engine.row_count)
-    line = before.line
     shares: dict[str, Terms] = {}
     local: dict[str, Terms] = {}
     for kind, made in text.typos.items():
         after = flat_spans(engine, made.texts, threads=threads)
-        mistyped = np.flatnonzero(made.is_changed).tolist()
-        found = rows_of(after.ids, after.offsets, engine.row_count)
-        shares[f"{kind}_change"] = _changed(rows, {line: found[line] for line in mistyped})
-        local[f"{kind}_locality"] = _kept(text, made, before, line, after)
+        mistyped = np.flatnonzero(made.is_changed)
+        offsets = after.offsets[mistyped], after.offsets[mistyped + 1]
+        shares[f"{kind}_change"] = _changed(before, mistyped, after.ids, *offsets)
+        local[f"{kind}_locality"] = _kept(text, made, before, after)
     for name, other in text.changed.items():
-        texts = list(other.values())
-        ids, offsets = engine.encode_batch(texts, threads=threads)
-        found = rows_of(ids, offsets, engine.row_count)
-        shares[f"{name}_change"] = _changed(rows, dict(zip(other, found, strict=True)))
+        ids, found = engine.encode_batch(list(other.values()), threads=threads)
+        lines = np.array(list(other), dtype=np.int64)
+        shares[f"{name}_change"] = _changed(before, lines, ids, found[:-1], found[1:])
     return shares | local
 
 
-def _changed(before: Sequence[Row], after: Mapping[int, Row]) -> Terms:
-    """Distance (ids put in, taken out or replaced) and the longer length of each line of `after`;
-    zeros for the others."""
-    distances, longer = np.zeros((2, len(before)), dtype=np.int64)
-    lines = list(after)
-    distances[lines] = edit_distances([(before[line], after[line]) for line in lines])
-    longer[lines] = [max(len(before[line]), len(after[line])) for line in lines]
+def _changed(before: FlatSpans, lines: Ints, ids: Ids, starts: Ints, ends: Ints) -> Terms:
+    """Distance (ids put in, taken out or replaced) and the longer length of each of the `lines`,
+    whose ids become ids[starts[i]:ends[i]]; zeros for the others."""
+    own = before.offsets[lines], before.offsets[lines + 1]
+    distances, longer = np.zeros((2, len(before.offsets) - 1), dtype=np.int64)
+    distances[lines] = _core.edit_distances((before.ids, *own), (ids, starts, ends))
+    longer[lines] = np.maximum(own[1] - own[0], ends - starts)
     return distances, longer
 
 
-def _kept(
-    text: ChangedLines, made: TypoLines, before: FlatSpans, line: Ints, after: FlatSpans
-) -> Terms:
-    """Tokens with text outside of the mistyped word that stay, and all of them, of each line.
-
-    `line`: that of each token `before`.
-    """
-    n_text = text.n_text
-    base = text.first[line]
-    begin, end, grown = (column[line] for column in made.words.T)
-    starts, ends = before.starts, before.ends
-    in_front = n_text[base + np.minimum(ends, begin)] - n_text[base + np.minimum(starts, begin)]
-    follows = n_text[base + np.maximum(ends, end)] - n_text[base + np.maximum(starts, end)]
-    outside = in_front + follows > 0
-    moved = starts + np.where((starts >= begin) & (follows > 0), grown, 0)
-    # Tokens with text begin one after the other: these numbers ascend.
-    found = _placed(after, after.starts, text.first[after.line])[after.ends > after.starts]
-    stays = _is_among(_placed(before, moved, base), found)
-    return before.per_line(outside & stays), before.per_line(outside)
-
-
-def _is_among(values: Ints, ascending: Ints) -> Flags:
-    """Which of `values` are among numbers that ascend."""
-    if not len(ascending):
-        return np.zeros(len(values), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    return np.asarray(ascending[at] == values)
+def _kept(text: ChangedLines, made: TypoLines, before: FlatSpans, after: FlatSpans) -> Terms:
+    """Tokens with text outside of the mistyped word that stay, and all of them, of each line."""
+    sides = [(side.ids, side.offsets, side.starts, side.ends) for side in (before, after)]
+    return _core.kept_tokens(sides[0], sides[1], made.words, text.first, text.n_text)
 
 
 def _word_bytes(line: str, made: Typo | None) -> tuple[int, int, int]:
@@ -290,8 +264,3 @@ def _word_bytes(line: str, made: Typo | None) -> tuple[int, int, int]:
     begin = len(line[: made.begin].encode())
     end = begin + len(line[made.begin : made.end].encode())
     return begin, end, len(made.text.encode()) - len(line.encode())
-
-
-def _placed(spans: FlatSpans, starts: Ints, base: Ints) -> Ints:
-    """Each token with its place among all lines, its own beginning at `base`, as one number."""
-    return np.asarray(((starts + base) << 24) | spans.ids)  # ids are below 2 ** 24

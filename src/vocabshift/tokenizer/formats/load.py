@@ -23,6 +23,7 @@ from vocabshift.tokenizer.formats import (
     tekken,
     tiktoken,
 )
+from vocabshift.tokenizer.model import no_collection
 from vocabshift.tokenizer.parsed_json import kind_of, parse
 from vocabshift.tokenizer.pretrained_folder import config_of_fast, read_config
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -87,7 +88,8 @@ def load_tokenizer(source: str | Path, *, pattern: str | None = None) -> Tokeniz
         if path.is_dir() and file.name == "tokenizer.json":
             _refuse_pattern(pattern, "tokenizer.json")
             return load_folder(path)
-        return _load_file(file, pattern, name=path.name if path.is_dir() else _stem(file))
+        with no_collection():
+            return _load_file(file, pattern, name=path.name if path.is_dir() else _stem(file))
     except InvalidTokenizerError as error:
         raise InvalidTokenizerError(f"{file}: {error}") from None
 

@@ -12,16 +12,17 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
+import numpy as np
+
+from vocabshift import _core
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer import byte_level, components
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats import known_ranks
 from vocabshift.tokenizer.model import BpeModel, Merge
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-_Text = TypeVar("_Text", str, bytes)
 
 
 def every_split(ranks: Mapping[bytes, int]) -> list[Merge]:
@@ -30,13 +31,11 @@ def every_split(ranks: Mapping[bytes, int]) -> list[Merge]:
     With `ignore_merges` this is tiktoken's own rule: the pair whose *product* has the lowest rank
     merges first. (transformers' TikTokenConverter; byte images.)
     """
-    image = dict(zip(ranks, byte_level.all_to_images(list(ranks)), strict=True))
-    merges: list[Merge] = []
-    for token in sorted(ranks, key=ranks.__getitem__):
-        splits = _splits(token, ranks)
-        splits.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
-        merges += [(image[left], image[right]) for left, right in splits]
-    return merges
+    tokens = sorted(ranks, key=ranks.__getitem__)
+    products, lefts, rights = _core.split_tokens(tokens)
+    images = np.array(byte_level.all_to_images(tokens), dtype=object)
+    order = np.lexsort((rights, lefts, products))
+    return list(zip(images[lefts[order]], images[rights[order]], strict=True))
 
 
 def one_split(ranks: Mapping[bytes, int]) -> list[Merge]:
@@ -45,17 +44,19 @@ def one_split(ranks: Mapping[bytes, int]) -> list[Merge]:
     This recovers the merge list that the ranks were made of (Qwen's released one). A token that
     lower ranks do not build from two parts gets none.
     """
+    tokens = sorted(ranks, key=ranks.__getitem__)
+    image = dict(zip(tokens, byte_level.all_to_images(tokens), strict=True))
+    splits: list[list[tuple[bytes, bytes]]] = [[] for _ in tokens]
+    found = (ids.tolist() for ids in _core.split_tokens(tokens))
+    for product, left, right in zip(*found, strict=True):
+        splits[product].append((tokens[left], tokens[right]))
     merges: list[Merge] = []
-    for token in sorted(ranks, key=ranks.__getitem__):
-        if len(token) == 1:
-            continue
-        splits = _splits(token, ranks)
-        if len(splits) > 1:
-            halves = _parts_below(token, ranks)
-            splits = [(halves[0], halves[1])] if len(halves) == 2 else []
-        merges += [
-            (byte_level.to_image(left), byte_level.to_image(right)) for left, right in splits
-        ]
+    for token, of_token in zip(tokens, splits, strict=True):
+        halves = of_token
+        if len(of_token) > 1:
+            parts = _parts_below(token, ranks)
+            halves = [(parts[0], parts[1])] if len(parts) == 2 else []
+        merges += [(image[left], image[right]) for left, right in halves]
     return merges
 
 
@@ -66,21 +67,17 @@ def by_score(vocab: Mapping[str, int], scores: Mapping[str, float]) -> list[Merg
     order of `scores` (transformers' `generate_merges`). SentencePiece itself merges the pair
     whose product scores best.
     """
-    merges: list[tuple[float, int, int, Merge]] = []
-    for piece, score in scores.items():
-        splits = _splits(piece, vocab)
-        splits.sort(key=lambda pair: (vocab[pair[0]], vocab[pair[1]]))
-        merges += [(score, len(left), len(right), (left, right)) for left, right in splits]
-    merges.sort(key=lambda entry: entry[:3], reverse=True)
-    return [merge for _, _, _, merge in merges]
-
-
-def _splits(token: _Text, vocab: Mapping[_Text, int]) -> list[tuple[_Text, _Text]]:
-    return [
-        (token[:cut], token[cut:])
-        for cut in range(1, len(token))
-        if token[:cut] in vocab and token[cut:] in vocab
-    ]
+    pieces = list(vocab)
+    splits = _core.split_tokens([piece.encode("utf-8", "surrogatepass") for piece in pieces])
+    place = {piece: number for number, piece in enumerate(scores)}
+    merges: list[tuple[tuple[Any, ...], Merge]] = []
+    for product, left_id, right_id in zip(*(ids.tolist() for ids in splits), strict=True):
+        piece, left, right = pieces[product], pieces[left_id], pieces[right_id]
+        if piece in scores:
+            of_score = (-scores[piece], -len(left), -len(right))
+            merges.append(((*of_score, place[piece], vocab[left], vocab[right]), (left, right)))
+    merges.sort()
+    return [merge for _, merge in merges]
 
 
 def _parts_below(token: bytes, ranks: Mapping[bytes, int]) -> list[bytes]:
@@ -187,7 +184,7 @@ def byte_level_tokenizer(
     except ValueError as error:
         raise InvalidTokenizerError(f"--pattern: {error}") from None
     vocab = dict(vocab_before or {})
-    vocab.update((byte_level.to_image(token), rank) for token, rank in ranks.items())
+    vocab.update(zip(byte_level.all_to_images(list(ranks)), ranks.values(), strict=True))
     merges = {"every_split": every_split, "one_split": one_split}[merge_rule](ranks)
     bos = (config or {}).get("bos_token")
     ids = {token.content: token.id for token in added_tokens}

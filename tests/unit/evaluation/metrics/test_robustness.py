@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -103,12 +102,6 @@ def test_superwords_spread_a_typo(make_tokenizer: MakeTokenizer) -> None:
     assert len(superwords.encode_batch([line])[0]) == 1
     found = robustness({"own": superwords}, {"en": [line]})
     assert found.value("own", "en", "delete_locality") == 0
-
-
-def test_without_rapidfuzz(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rapidfuzz.distance", None)
-    with pytest.raises(ImportError, match=r"vocabshift\[stats\]"):
-        robustness({"own": TRAINED}, {"en": ["the cat"]})
 
 
 def test_bad_texts() -> None:
