@@ -33,8 +33,8 @@ PhaseProgress = Callable[[int, int | None], None]
 
 
 def in_phase(progress: Progress | None, phase: str) -> PhaseProgress | None:
-    """`progress` with its first argument filled in."""
+    """`progress` with its first argument filled in; the core's 0 in all is a total not known."""
     if progress is None:
         return None
     report = progress
-    return lambda done, total: report(phase, done, total)
+    return lambda done, total: report(phase, done, total or None)

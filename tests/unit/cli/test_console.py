@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from vocabshift.cli import console, summary
+from vocabshift.progress import in_phase
 
 
 def test_json_survives_a_narrow_encoding(monkeypatch) -> None:
@@ -53,6 +54,18 @@ def test_progress_of_long_work_is_a_line_now_and_then(capsys, monkeypatch) -> No
         "vocabshift: base: 6,200 of 11,000 tokens, 100 tokens/s, 0:00:48 left",
         "vocabshift: merge: 3 tokens",
     ] == streams.err.splitlines()
+
+
+def test_no_time_is_left_of_what_has_no_end(capsys, monkeypatch) -> None:
+    """The core does not know how many runs of a large text it will merge, and says 0."""
+    clock = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    with console.progress_bar() as report:
+        in_stage = in_phase(report, "stage 2")
+        in_stage(0, 0)
+        clock[0] = 160.0
+        in_stage(958, 0)
+    assert ["vocabshift: stage 2: 958, 16/s"] == capsys.readouterr().err.splitlines()
 
 
 @pytest.mark.parametrize(
