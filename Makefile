@@ -38,7 +38,7 @@ help:
 	@echo "make site    build the documentation as a site, in build/site/html; check its links"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make fuzz-core  the core on any bytes, by libFuzzer with sanitizers, for MINUTES in all"
-	@echo "make sanitize  run all tests with a core that checks itself (SANITIZER=address or thread)"
+	@echo "make sanitize  run all tests with a sanitized core (SANITIZER=address or thread)"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
@@ -87,9 +87,9 @@ fuzz-core: $(VENV)/.dev
 	$(BIN)/cmake --build build/fuzz
 	$(BIN)/python benchmarks/fuzz_core.py build/fuzz --minutes $(MINUTES)
 
-# The package with a sanitized core stands in a folder before the one that is installed; a test sees
-# that it is the one. Leaks are not looked for: Python keeps much until it ends. The thread sanitizer
-# does not bear random addresses.
+# A copy of the package with a sanitized core comes before the installed one on PYTHONPATH; a test
+# checks that it is the one loaded. Leaks are not reported: Python frees much only when it exits. The
+# thread sanitizer of GCC 12 fails under address space randomization, hence setarch -R.
 SANITIZED := build/sanitize-$(SANITIZER)
 LIBRARIES := $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
 sanitize: $(VENV)/.dev

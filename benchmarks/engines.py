@@ -15,7 +15,7 @@ steps `words`, `runs` and `train`, here (-local) or the first two on Spark (-spa
 encode`. Each step is a new process; they run one after the other.
 
 Seconds are wall time, the start of Python and of the JVM included. CPU seconds are those of all
-processes, sampled every half second, oftener in the first five. Peaks are the largest resident
+processes, sampled every half second, more often in the first five. Peaks are the largest resident
 memory of one process of a kind (VmHWM): a JVM that runs tasks (of an executor, or in local mode of
 the driver), a Python worker, and any other Python. Bytes shuffled are those that Spark's tasks
 wrote for others, from its event log, by stage; so are the tasks that were lost and run again. What
@@ -145,7 +145,7 @@ def observe(command: list[str], row: Row, kill: str | None) -> str:
                 idle_since = now
             elif now - (idle_since or now) > _PATIENCE:
                 break
-            time.sleep(0.5 if now - start > 5 else 0.05)  # a short command is seen at work, too
+            time.sleep(0.5 if now - start > 5 else 0.05)  # or a short command is never sampled
         if run.returncode is None:  # it waits for what was killed
             for pid, *_ in processes(mark):
                 os.kill(pid, signal.SIGKILL)

@@ -223,7 +223,7 @@ void MergeTree::build_trie() {
     std::uint32_t depth;
   };
   const std::vector<Number> tokens = by_bytes();
-  nodes_.reserve(bytes_.size());  // at most; what is not written takes no memory
+  nodes_.reserve(bytes_.size());  // an upper bound; pages never written take no memory
   shorter_.assign(ids_.size(), kNone);
   std::vector<Open> open;
   const auto add_children = [&](Number longest, std::uint32_t begin, std::uint32_t end,
@@ -257,7 +257,7 @@ void MergeTree::build_trie() {
     }
     const std::size_t first = nodes_.size();
     nodes_[node].first_child = static_cast<std::uint32_t>(first);
-    if (end - begin == 1) {  // one token goes on: most nodes are of such chains
+    if (end - begin == 1) {  // a single token is left: most nodes are on such chains
       nodes_[node].children = 1;
       add_chain(nodes_[node].longest, tokens[begin], depth);
       continue;

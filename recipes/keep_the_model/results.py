@@ -58,7 +58,7 @@ def by_arm(found: list[Row]) -> Runs:
 def keep(file: Path, found: list[Row]) -> list[Row]:
     """Put runs of finalists into the file, and return those of the same languages that it has.
 
-    The lines' sizes stand there once; of the lines themselves nothing does.
+    Sizes of the lines are stored once, their text never.
     """
     rows = []
     for run in found:
@@ -70,8 +70,8 @@ def keep(file: Path, found: list[Row]) -> list[Row]:
             name: {key: value for key, value in own.items() if key != "examples"}
             for name, own in run.get("continuations", {}).items()
         }
-        kept = {key: value for key, value in run.items() if key not in ("documents", "stage")}
-        rows.append(kept | {"what": "run", "nats": nats, "continuations": written})
+        facts = {key: value for key, value in run.items() if key not in ("documents", "stage")}
+        rows.append(facts | {"what": "run", "nats": nats, "continuations": written})
     add(file, rows, key=FINAL_KEY)
     kept = [row for row in read(file) if row["new"] in [run["new"] for run in found]]
     sizes = {tuple(row["new"]): row["sizes"] for row in kept if row["what"] == "sizes"}

@@ -33,7 +33,7 @@ PhaseProgress = Callable[[int, int | None], None]
 
 
 def in_phase(progress: Progress | None, phase: str) -> PhaseProgress | None:
-    """`progress` with its first argument filled in; the core's 0 in all is a total not known."""
+    """`progress` with its first argument filled in. The core reports an unknown total as 0."""
     if progress is None:
         return None
     report = progress

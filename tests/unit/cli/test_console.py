@@ -56,8 +56,8 @@ def test_progress_of_long_work_is_a_line_now_and_then(capsys, monkeypatch) -> No
     ] == streams.err.splitlines()
 
 
-def test_no_time_is_left_of_what_has_no_end(capsys, monkeypatch) -> None:
-    """The core does not know how many runs of a large text it will merge, and says 0."""
+def test_an_unknown_total_shows_no_time_left(capsys, monkeypatch) -> None:
+    """The core does not know how many runs of a large text it will merge, and reports 0."""
     clock = [100.0]
     monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
     with console.progress_bar() as report:

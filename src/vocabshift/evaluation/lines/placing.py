@@ -157,7 +157,7 @@ def _end_to_end(
     engine: Engine, lines: Sequence[str], ids: Ids, offsets: Int64
 ) -> tuple[Int64, Int64, list[int]]:
     """Bytes of each line at which its tokens begin and end, laid end to end, without a space that
-    they put in front; and the lines that their bytes do not give back."""
+    they put in front; and the lines that differ from the bytes of their tokens."""
     starts, ends, spaces = _core.place_tokens(
         list(lines), ids, offsets, engine.all_bytes, engine.byte_bounds
     )
