@@ -160,7 +160,7 @@ endef
 $(VENV)/.editable: $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "building vocabshift in place, with what tests need in $(VENV) (a few minutes at first)"
-	$(PIP) install -c constraints.txt 'scikit-build-core>=0.11' 'pybind11>=3.0' cmake ninja
+	$(PIP) install -c constraints.txt 'scikit-build-core>=0.11' 'pybind11>=3.0' cmake ninja wheel
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
 	@rm -f $(VENV)/.demo $(VENV)/.demo-real $(VENV)/.site $(VENV)/.dev
 	@touch $@
