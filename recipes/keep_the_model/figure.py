@@ -15,7 +15,7 @@ from names import HERE, arm_of
 from record import Row, read
 
 HOME = ("en", "eng")
-COLORS = {"base": "C7", "extension": "C0", "superwords": "C2", "swap": "C1"}
+COLORS = {"base": "C7", "extension": "C0", "superwords": "C2", "trimmed": "C3", "swap": "C1"}
 MARKERS = {"none": "x", "all": "o"}  # by what is trained; squares: a part of the model
 
 

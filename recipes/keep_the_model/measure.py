@@ -28,10 +28,15 @@ def measure(
 ) -> dict[str, Any]:
     """Every document's bytes and nats by language, tokens, speed; `continued` lines of each.
 
-    With precision "bf16" matrices are multiplied in 16 bits.
+    `precision` as for `multiplied_in`.
     """
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+    with multiplied_in(precision):
         return _measure(folder, texts, continued=continued)
+
+
+def multiplied_in(precision: str) -> torch.autocast:
+    """A context in which matrices are multiplied in 16 bits if precision is "bf16"."""
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16")
 
 
 def _measure(folder: Path, texts: Mapping[str, Sequence[str]], *, continued: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 BASE = "base"
-TOKENIZERS = (BASE, "extension", "superwords", "swap")
+TOKENIZERS = (BASE, "extension", "superwords", "trimmed", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
 TRAINED = ("none", "new-rows", "lora", "ends", "all")
 OBJECTIVES = ("next-token", "matching", "matching-home")

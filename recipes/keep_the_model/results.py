@@ -34,7 +34,15 @@ KEY = (
     *("what", "new", "on", "arm", "n_bytes", "language", "task", "at_bytes"),
     *("against", "against_bytes", "at_equal"),
 )
+PRECISIONS = {"no": "float32", "bf16": "bf16"}
+"""By the value of `mixed_precision`, in what matrices are multiplied."""
 FINAL_KEY = ("what", "new", "arm", "n_bytes", "seed")
+NEIGHBOURS = {
+    "swap": ("trimmed", "superwords", "extension"),
+    "trimmed": ("superwords", "extension"),
+    "superwords": ("extension",),
+}
+"""By tokenizer, those that its arms are held against."""
 Runs = dict[tuple[str, int], list[dict[str, Any]]]
 """By arm and bytes of text, the runs of its seeds."""
 
@@ -124,9 +132,7 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
         wanted += [(plain, n_bytes), (f"{plain}-matching", n_bytes)]
     if arm.init not in (None, "fvt"):
         wanted.append((name.replace(f"-{arm.init}-", "-fvt-"), n_bytes))
-    for other in {"swap": ("superwords", "extension"), "superwords": ("extension",)}.get(
-        arm.tokenizer, ()
-    ):
+    for other in NEIGHBOURS.get(arm.tokenizer, ()):
         for init in dict.fromkeys((arm.init, "fvt")):
             objective = f"-{arm.objective}" if arm.is_matching else ""
             wanted.append((f"{other}-{init}-{arm.trained}{objective}", n_bytes))
@@ -195,6 +201,7 @@ def cost(own: list[Row]) -> Row:
         },
         "teaching_cpu_seconds": training[0].get("teaching", {}).get("cpu_seconds", 0.0),
         "rows": own[0]["rows"],
+        "precision": PRECISIONS[own[0]["mixed_precision"]],
         "commands": [
             each["command"] for each in (own[0]["making"], training[0]) if each.get("command")
         ],

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# SmolLM2 is given Hindi: by 8,000 more tokens, by superwords on top of them, or by another tokenizer of
-# 32,000. Which way keeps most of the model, and what does it cost? One command, which resumes where it was stopped:
+# SmolLM2 is given Hindi: by 8,000 more tokens, by superwords on top of them, by all that without the tokens
+# that are hardly used, or by another tokenizer of 32,000. Which way keeps most of the model, and what does it
+# cost? One command, which resumes where it was stopped:
 #
 #   recipes/keep_the_model/run.sh                         everything, in order of value
 #   recipes/keep_the_model/run.sh --stage screened --hours 3
@@ -16,7 +17,7 @@
 #   OUT=runs/keep_the_model/$NEW   tokenizers/, start/, models/, arms/, finals/, results.jsonl
 #   SEEDS=3                        of a finalist
 #   ADDED=8000 SUPERWORDS=4000     tokens of the extension, and superwords on top of them
-#   VOCAB=32000                    tokens of the swap
+#   VOCAB=32000                    tokens of the swap, and of the trimmed tokenizer
 #   DONOR=                         a model that knows the new tokens, for the arms with omp
 #   PRECISION=no                   bf16 multiplies matrices in 16 bits: three times as fast where the CPU can
 #   TASKS="sib200:en,$NEW"         of `vocabshift harness`, for finalists; empty: none
@@ -59,8 +60,8 @@ else
   fi
 fi
 
-# 1. Tokenizers. The extension learns from the new language and English; superwords and the swap from code
-# too.
+# 1. Tokenizers. The extension learns from the new language and English, the others from code too. `trimmed`
+# is `superwords` without the tokens that this text needs least, as small as the swap.
 corpus() { # "hi=TRAIN/hi.txt" of each language
   local name
   for name in "$@"; do
@@ -88,6 +89,8 @@ make extension extend "$MODEL" --pre-tokenizer repaired --n-tokens "${ADDED:-800
   --corpus "${OF_EXTENSION[@]}" ${OF_EXTENSION_BYTES[@]+"${OF_EXTENSION_BYTES[@]}"}
 make superwords extend "$MODEL" --pre-tokenizer repaired --n-tokens "${ADDED:-8000}" \
   --superwords "${SUPERWORDS:-4000}" --corpus "${TEXT[@]}" ${LEARN[@]+"${LEARN[@]}"}
+make trimmed prune "$OUT/tokenizers/superwords" --vocab-size "${VOCAB:-32000}" \
+  --corpus "${TEXT[@]}" ${LEARN[@]+"${LEARN[@]}"}
 make swap train --recipe ist --vocab-size "${VOCAB:-32000}" --corpus "${TEXT[@]}" \
   ${LEARN[@]+"${LEARN[@]}"}
 
@@ -98,11 +101,17 @@ make swap train --recipe ist --vocab-size "${VOCAB:-32000}" --corpus "${TEXT[@]}
 case " $* " in *" --list "*) exit 0 ;; esac
 
 # 3. The figures as rows, the tables, and the pictures.
+spans() {
+  "$PYTHON" $HERE/spans.py "$MODEL" "$OUT/tokenizers" --eval "$EVAL" --new $NEW \
+    --languages $NEW $AT_HOME $OTHER -o "$1"
+}
 "$PYTHON" $HERE/results.py "$OUT" -o "$OUT/results.jsonl"
+spans "$OUT/results.jsonl"
 "$PYTHON" $HERE/figure.py "$OUT/results.jsonl" -o "$OUT/gains.svg"
 "$PYTHON" $HERE/tables.py "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
   "$PYTHON" $HERE/results.py "$OUT" -o $HERE/results.jsonl --finals $HERE/finals.jsonl
+  spans $HERE/results.jsonl
   "$PYTHON" $HERE/figure.py
   "$PYTHON" recipes/data/record.py $HERE
 fi

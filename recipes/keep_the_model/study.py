@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import token_adapt  # registers its initializer
-from measure import measure
+from measure import measure, multiplied_in
 from names import BASE, Arm, arm_of, plan
 from texts import SHARE_OF_NEW, scored, training
 
@@ -128,7 +128,7 @@ class Study:
         tokenizer = self.out / "tokenizers" / arm.tokenizer
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with metered(cost):
+            with metered(cost), multiplied_in(self.args.mixed_precision):
                 transfer_to_folder(
                     self.args.model, tokenizer, folder, options, progress=told(folder.name)
                 )
@@ -206,7 +206,10 @@ class Study:
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             corpus = vs.Corpus.from_specs(self.texts(n_bytes, seed))
-            with metered(folder.with_suffix(".cost.json")):
+            with (
+                metered(folder.with_suffix(".cost.json")),
+                multiplied_in(self.args.mixed_precision),
+            ):
                 teach_to_folder(
                     self.args.model, corpus, folder, known=known, progress=told("teach")
                 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
-from names import arm_of, plan
+from names import TOKENIZERS, arm_of, plan
 from record import Row, markdown, read
 
 NAMES = {"hi": "Hindi", "te": "Telugu", "en": "English", "code": "code", "de": "German"}
@@ -28,6 +28,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
     own = [row for row in rows if row["new"] == first]
     others = [row for row in rows if row["new"] != first]
     made = {
+        "spans": _spans(own),
         "before": _bits(own, SOME, lambda row: row["n_bytes"] == 0),
         "screened": _bits(own, SOME, lambda row: row["n_bytes"] > 0),
         "finals": _bits(own, ALL, lambda _: True),
@@ -96,10 +97,27 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
         seconds = sum(cost[f"{part}_cpu_seconds"] for part in parts)
         sizes = (values[*key, language]["bytes_per_token"] for language in languages)
         line.append(" / ".join(f"{size:.1f}" for size in sizes))
-        line += [str(cost["seeds"]), f"{seconds / 60:.1f}"]
+        precision = cost.get("precision", "float32")
+        line += [str(cost["seeds"]), precision, f"{seconds / 60:.1f}"]
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]
-    return markdown(("arm", *heads, "bytes per token", "seeds", "CPU minutes"), cells)
+    return markdown(("arm", *heads, "bytes per token", "seeds", "precision", "CPU minutes"), cells)
+
+
+def _spans(rows: list[Row]) -> str:
+    found = _of(rows, "spans")
+    languages = _languages(found)
+    lines: dict[str, dict[str, str]] = {}
+    for row in found:
+        cell = f"{row['copied']:.0%} / {row['same_span']:.0%}"
+        lines.setdefault(arm_of(row["arm"]).tokenizer, {})[row["language"]] = cell
+    heads = [NAMES.get(name, name) for name in languages]
+    cells = [
+        (name, *(lines[name][language] for language in languages))
+        for name in TOKENIZERS
+        if name in lines
+    ]
+    return markdown(("tokenizer", *heads), cells)
 
 
 def _differences(rows: list[Row], at_equal: str) -> str:
