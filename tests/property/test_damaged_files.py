@@ -258,3 +258,19 @@ def test_scores_are_numbers_that_a_float_holds(score: Any, tmp_path: Path) -> No
     file.write_text(json.dumps({"version": "1.0", "model": model}), encoding="utf-8")
     with pytest.raises(ValueError, match="no list of tokens with scores"):
         open_tokenizer(tmp_path)
+
+
+def test_numbers_in_rows_and_counts_fit_a_float(tmp_path: Path) -> None:
+    """A whole number of 400 digits is JSON, and would overflow where it is first used."""
+    file = results(tmp_path)
+    row = json.loads(file.read_text(encoding="utf-8"))
+    for key in ("value", "n", "ci_low"):
+        file.write_text(json.dumps(row | {key: 10**400}), encoding="utf-8")
+        with pytest.raises(ValueError, match="no row of results"):
+            read_results([file])
+    description = counts(tmp_path) / "counts.json"
+    document = json.loads(description.read_text(encoding="utf-8"))
+    document["groups"][0]["weight"] = 10**400
+    description.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ValueError, match="damaged"):
+        vs.CountFolder.open(description.parent)
