@@ -71,7 +71,7 @@ def test_decoders_and_the_search_for_gaps_have_the_same_end(tmp_path: Path) -> N
     for use in (
         lambda: tokenizer.decode_batch(ids, offsets),
         lambda: Encoder(tokenizer).decode(ids),
-        lambda: uncovered(r"(?:[\s\S]|[\s\S][\s\S])+\z(?<!\U0001f600)(?!)"),
+        lambda: uncovered(r"(?:[\s\S]|[\s\S]|[\s\S])+\z(?!)"),
     ):
         with pytest.raises(InvalidTokenizerError, match=r"gave up on a text: .*retry-limit"):
             use()
