@@ -7,7 +7,7 @@ language. Knows nothing of how a value was measured.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -178,4 +178,5 @@ def _checked(line: str, where: str) -> dict[str, Any]:
 
 def _is_number(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    # An int may be larger than any float; NaN is not.
+    return is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from vocabshift.text.count_folder import write_counts
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
 from vocabshift.tokenizer import id_map
+from vocabshift.tokenizer.formats.load import open_tokenizer
 
 TEXTS = ["some words", "some more words", "राम का घर", "def f(x): return x"]
 ODD: list[Any] = [None, True, -1, 2**70, 1e308, "", "../../x", "\udcff", [], [[]], {}, {"": []}]
@@ -236,3 +237,40 @@ def test_damage_is_refused_in_one_line_or_survived(
         assert place.name in str(error) or sound.name == "run.toml", error
         assert "\n" not in str(error)
         assert damaged != content, "nothing was damaged, and it is refused"
+
+
+@pytest.mark.parametrize("shape", [[10**4200] * 3000, [1 << 62] * 300_000], ids=["long", "many"])
+def test_shapes_that_no_array_can_have(shape: list[int], tmp_path: Path) -> None:
+    """Their product alone would take minutes."""
+    entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}
+    header = json.dumps({"a": entry}).encode()
+    data = len(header).to_bytes(8, "little") + header
+    (tmp_path / "model.safetensors").write_bytes(data)
+    with pytest.raises(ValueError, match=r"damaged header .*no array"):
+        open_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("score", [10**400, -(10**400), float("inf"), float("nan"), True])
+def test_scores_are_numbers_that_a_float_holds(score: Any, tmp_path: Path) -> None:
+    """JSON has others: a whole number of any length, and in Python NaN."""
+    model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", score]]}
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps({"version": "1.0", "model": model}), encoding="utf-8")
+    with pytest.raises(ValueError, match="no list of tokens with scores"):
+        open_tokenizer(tmp_path)
+
+
+def test_numbers_in_rows_and_counts_fit_a_float(tmp_path: Path) -> None:
+    """A whole number of 400 digits is JSON, and would overflow where it is first used."""
+    file = results(tmp_path)
+    row = json.loads(file.read_text(encoding="utf-8"))
+    for key in ("value", "n", "ci_low"):
+        file.write_text(json.dumps(row | {key: 10**400}), encoding="utf-8")
+        with pytest.raises(ValueError, match="no row of results"):
+            read_results([file])
+    description = counts(tmp_path) / "counts.json"
+    document = json.loads(description.read_text(encoding="utf-8"))
+    document["groups"][0]["weight"] = 10**400
+    description.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ValueError, match="damaged"):
+        vs.CountFolder.open(description.parent)

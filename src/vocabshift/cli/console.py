@@ -11,10 +11,11 @@ import os
 import sys
 import time
 import traceback
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from vocabshift.progress import Progress
 
@@ -33,10 +34,37 @@ _REPORT = "this is a fault of vocabshift: please report it with the lines that -
 
 def stdout() -> Console:
     """The console for tables and summaries."""
-    from rich.console import Console
+    return _console(sys.stdout, None if sys.stdout.isatty() else PIPE_WIDTH)
 
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False)
+
+def stderr() -> Console:
+    """The console for bars."""
+    return _console(sys.stderr, None)
+
+
+def _console(file: TextIO, width: int | None) -> Console:
+    """A console that shows names and tokens, which may come from anybody, as they are: nothing in
+    them is markup, and control characters are spelled out (a table may cut such a name)."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Plain(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else visible(text), style, control)
+
+    return Plain(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def visible(text: str) -> str:
+    """`text` with control characters spelled out, so that a terminal obeys none of them; tabs and
+    ends of lines stay. Half characters are spelled out too: no stream takes them."""
+    if text.isprintable():
+        return text
+    hidden = {c for c in text if c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs")}
+    return text.translate({ord(c): repr(c)[1:-1] for c in hidden})
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -51,12 +79,12 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def print_line(message: str) -> None:
     """Print one line on stderr."""
-    sys.stderr.write(f"vocabshift: {message}\n")
+    sys.stderr.write(f"vocabshift: {visible(message)}\n")
 
 
 def print_text(text: str) -> None:
-    """Print lines to be pasted on stderr, as they are."""
-    sys.stderr.write(f"{text}\n\n" if text else "")
+    """Print lines to be pasted on stderr."""
+    sys.stderr.write(f"{visible(text)}\n\n" if text else "")
 
 
 @contextmanager
@@ -66,9 +94,7 @@ def progress_bar(*, in_bytes: bool = False, unit: str = "") -> Iterator[Progress
     Elsewhere (a log file, a pipe) a plain line every LINE_SECONDS. `in_bytes`: progress is reported
     in bytes, so show MB and MB/s. `unit`: what is counted otherwise, such as "tokens".
     """
-    from rich.console import Console
-
-    console = Console(file=sys.stderr)
+    console = stderr()
     if console.is_terminal:
         with _bars(console, in_bytes=in_bytes, unit=unit) as report:
             yield report
@@ -96,7 +122,7 @@ def _bars(console: Console, *, in_bytes: bool, unit: str) -> Iterator[Progress]:
             rate = task.finished_speed or task.speed
             return Text(_rate(rate, unit) if rate else "")
 
-    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False), BarColumn()]
     columns += [TimeElapsedColumn(), TimeRemainingColumn()]
     columns += [DownloadColumn(), TransferSpeedColumn()] if in_bytes else []
     columns += [Rate()] if unit else []

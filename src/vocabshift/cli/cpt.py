@@ -7,7 +7,6 @@ and the `key=value` words.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from vocabshift.cli.config import (
     split_given,
     with_underscores,
 )
+from vocabshift.cli.console import stderr
 from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
 
 if TYPE_CHECKING:
@@ -159,10 +159,9 @@ def _set(table: dict[str, Any], text: str) -> None:
 @contextmanager
 def _watched(phases: Any, work: str) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A progress bar in bytes on a terminal; otherwise an occasional line on stderr."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(file=sys.stderr)
+    console = stderr()
     columns = (
         *(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()),
         TextColumn("{task.fields[facts]}"),

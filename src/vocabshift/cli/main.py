@@ -41,6 +41,7 @@ from vocabshift.cli import (
 )
 from vocabshift.cli.config import config_first
 from vocabshift.cli.options import Parser, UsageError
+from vocabshift.errors import regex_bound
 
 VERBS = (
     *(demo.add_parser, evaluate.add_normalize, prepare.add_count, train.add_parser),
@@ -102,7 +103,8 @@ def _run(words: Sequence[str]) -> int:
     except SystemExit:  # argparse, after --help and --version
         return 0
     # Libraries may print to stdout; with --json, stdout is reserved for the one object.
-    with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
+    quiet = contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext()
+    with quiet, regex_bound():  # a panic of `tokenizers` that was not caught nearer to it
         result = args.run(args)
     if args.json:
         console.print_json(result)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.errors import regex_bound
 from vocabshift.models.contents import CONFIG as MODEL_CONFIG
 from vocabshift.models.contents import SMALL_FILES
 from vocabshift.storage import hub
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_MOST = 1 << 31  # a rank or alpha; JSON has whole numbers that no float holds
 _PREFIX = "base_model.model."
 ROWS = "token_adapter.trainable_tokens_delta"
 """The part with the rows of `trainable_token_indices`, which replace the base's."""
@@ -183,9 +184,15 @@ def _read_config(folder: Path) -> dict[str, Any]:
             raise TypeError("an object is needed")
         if config.get("peft_type") == "LORA":
             for key in ("r", "lora_alpha"):
-                if not isinstance(config[key], int | float) or config["r"] <= 0:
+                if not isinstance(config[key], int | float) or not abs(config[key]) < _MOST:
                     raise TypeError(f"{key} is {config[key]!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if config["r"] <= 0:
+                raise TypeError(f"r is {config['r']!r}")
+            for key in ("rank_pattern", "alpha_pattern"):
+                pattern = config.get(key) or {}
+                if not all(type(x) in (int, float) and 0 < x < _MOST for x in pattern.values()):
+                    raise TypeError(f"{key} is {pattern!r}")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
     return config
 
@@ -245,8 +252,18 @@ def _check_parts(folder: Path, module: str, parts: Iterable[str]) -> None:
 
 
 def _by_pattern(pattern: Mapping[str, Any] | None, module: str, default: Any) -> Any:
-    """The value of the first regex that fits the end of the module's name, as PEFT has it."""
+    """The value of the first regex that fits the end of the module's name, as PEFT has it.
+
+    Oniguruma runs it, for Python's `re` has no limit of steps, and a file may hold any regex.
+    """
+    from tokenizers import Regex, pre_tokenizers
+
     for key, value in (pattern or {}).items():
-        if re.match(rf"(.*\.)?({key})$", module):
-            return value
+        try:
+            whole = Regex(rf"\A(.*\.)?({key})\z")
+        except Exception as error:  # the class is not public
+            raise ValueError(f"{CONFIG} holds {key!r}, which is no regex: {error}") from None
+        with regex_bound():
+            if not pre_tokenizers.Split(whole, "removed").pre_tokenize_str(module):
+                return value
     return default

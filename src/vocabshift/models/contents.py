@@ -197,6 +197,23 @@ def wrapped_config(folder: Path) -> Any | None:
     return config
 
 
+def without_kernels(config: Any) -> Any:
+    """The config; ValueError where it, or a part of it, names a kernel of the Hub (owner/name).
+
+    A kernel is code: transformers downloads and runs it where the package `kernels` is installed.
+    """
+    for key in ("_attn_implementation", "_experts_implementation"):
+        named = str(getattr(config, key, None))
+        if "/" in named:
+            raise ValueError(
+                f"its config asks for {named}, which is code from the Hub; remove that from "
+                f"{CONFIG}, or pass --trust-remote-code where a verb has it"
+            )
+    for key in getattr(config, "sub_configs", None) or ():
+        without_kernels(getattr(config, key, None))
+    return config
+
+
 def module_paths(folder: Path) -> list[str]:
     """The folders that `modules.json` names, below `folder`; none where there is no such file.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.contents import wrapped_config
+from vocabshift.models.contents import without_kernels, wrapped_config
 from vocabshift.models.quantized import loading_advice, quantization_method
 from vocabshift.storage.hub import hub_error, is_there
 
@@ -168,7 +168,7 @@ def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
     config = _load_config(source, trust_remote_code=trust_remote_code)
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    named = ", ".join(config.architectures or ()) or "no class named"
+    named = ", ".join(map(str, config.architectures or ())) or "no class named"
     is_known = trust_remote_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     # Masked models have a causal class too, into which transformers would load them.
     if config.is_encoder_decoder or "MaskedLM" in named or not is_known:
@@ -187,8 +187,9 @@ def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
             "models need torch and transformers; install them with: pip install 'vocabshift[hf]'"
         ) from error
     try:
-        encoder = wrapped_config(Path(source))
-        return encoder or AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+        config = wrapped_config(Path(source))
+        config = config or AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+        return config if trust_remote_code else without_kernels(config)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         if not is_there(source):
             raise hub_error(str(source), "give its config", error) from error
@@ -283,8 +284,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' table of lacking tensors, which are reported by name; and without
-    its progress bar where no terminal would show it."""
+    """Without transformers' table of lacking tensors, and its bar where no terminal shows it."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped

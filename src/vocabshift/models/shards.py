@@ -19,6 +19,7 @@ from typing import Any
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 _MAX_HEADER = 100 << 20  # the format's own limit
+_MAX_AXES = 64  # NumPy's and torch's
 _SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}
 FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 """dtype in a header -> name in torch, of those that rows can be averaged in."""
@@ -145,6 +146,8 @@ def _tensor(name: str, entry: Mapping[str, Any], start: int) -> StoredTensor:
     dtype = str(entry["dtype"])
     if min((0, *shape)) < 0 or first < 0:
         raise ValueError(f"{name} has a negative size")
+    if len(shape) > _MAX_AXES or max((0, *shape)) >= 1 << 63:  # their product would take minutes
+        raise ValueError(f"{name} has a shape that no array can have")
     if dtype in _SIZES and last - first != math.prod(shape) * _SIZES[dtype]:
         raise ValueError(f"{name} takes {last - first} bytes, which its shape contradicts")
     return StoredTensor(name, dtype, shape, start + first, start + last)

@@ -85,8 +85,10 @@ def atomic_folder(
 
 def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
     """Lock `partial` and empty it except for finished checkpoints; FileExistsError if in use."""
-    partial.mkdir(parents=True, exist_ok=True)
     lock = partial / _LOCK
+    if partial.is_symlink() or lock.is_symlink():  # a folder from elsewhere may bring them
+        raise FileExistsError(f"{partial} is a link, or holds one; remove it")
+    partial.mkdir(parents=True, exist_ok=True)
     with _alone(partial):
         owner = _live_owner(lock)
         if owner is not None:
@@ -133,7 +135,7 @@ def _clear(partial: Path, *, keep_checkpoints: bool) -> bool:
     """Remove all but the lock and, optionally, finished checkpoints; return whether any remain."""
     checkpoints = partial / CHECKPOINTS
     is_kept = False
-    if keep_checkpoints and checkpoints.is_dir():
+    if keep_checkpoints and checkpoints.is_dir() and not checkpoints.is_symlink():
         for entry in checkpoints.iterdir():
             if entry.name.startswith("."):
                 _remove(entry)
@@ -208,6 +210,7 @@ def check_free_file(
 def write_whole(file: Path, text: str) -> None:
     """Write `text` to a temporary file and rename it into place."""
     aside = file.with_name(file.name + ".partial")
+    aside.unlink(missing_ok=True)  # a link would be followed
     try:
         aside.write_text(text, encoding="utf-8", newline="")
         aside.replace(file)
@@ -226,6 +229,8 @@ def atomic_file(
     """
     path = check_free_file(file, force=force, inputs=inputs)
     partial = path.with_name(path.name + ".partial")
+    if partial.is_symlink():  # it would be followed
+        raise FileExistsError(f"{partial} is a link; remove it")
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

@@ -7,6 +7,7 @@ number of threads and the memory. Needs the extra `vocabshift[data]`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -229,7 +230,7 @@ def _parse_split(split: Any) -> Split:
 def _parse_group(group: Any) -> CountedGroup:
     parsed = CountedGroup(**group)
     of_type(parsed.language, str, type(None))
-    if not 0 < of_type(parsed.weight, float, int) < float("inf"):
+    if not 0 < of_type(parsed.weight, float, int) <= sys.float_info.max:  # an int may be larger
         raise ValueError(f"a weight of {parsed.weight}")
     numbers = (parsed.documents, parsed.bytes, parsed.words, parsed.occurrences, parsed.special)
     for number in numbers:

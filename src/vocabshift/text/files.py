@@ -108,10 +108,12 @@ def _below(folder: Path) -> Iterator[File]:
 # Bytes of a file, decompressed as they are read.
 
 _CHUNK_BYTES = 1 << 20
-_ZST_READ_BYTES = 16 << 10
+_READ_BYTES = 16 << 10
 _ZST_CHUNK_BYTES = 1 << 10
 """What a decompressor object is given at once. It returns all that this holds, 32 MB at most: four
 bytes of a compressed run stand for 128 kB."""
+_XZ_MEMORY = 256 << 20
+"""What a decompressor of xz may take: four times what `xz -9` asks for. The format allows 4 GB."""
 
 
 class _DamagedError(Exception):
@@ -164,7 +166,7 @@ def unreadable(path: Path, error: OSError) -> CorpusError:
 _OPEN: dict[str | None, Callable[[Path], Any]] = {
     None: lambda path: path.open("rb"),
     "gz": gzip.open,
-    "xz": lzma.open,
+    "xz": lambda path: path.open("rb"),
     "zst": lambda path: path.open("rb"),
 }
 
@@ -173,6 +175,8 @@ def _chunks(file: File) -> Iterator[bytes]:
     with _OPEN[file.compression](file.path) as stream:
         if file.compression == "zst":
             yield from _zst_chunks(stream)
+        elif file.compression == "xz":
+            yield from _xz_chunks(stream)
         else:
             while chunk := stream.read(_CHUNK_BYTES):
                 yield chunk
@@ -184,7 +188,7 @@ def _zst_chunks(raw: IO[bytes]) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor()
     frame = None
-    while block := raw.read(_ZST_READ_BYTES):
+    while block := raw.read(_READ_BYTES):
         for start in range(0, len(block), _ZST_CHUNK_BYTES):
             compressed = block[start : start + _ZST_CHUNK_BYTES]
             while compressed:
@@ -199,4 +203,25 @@ def _zst_chunks(raw: IO[bytes]) -> Iterator[bytes]:
                 if chunk:
                     yield chunk
     if frame is not None:
+        raise _DamagedError("the file ends too early")
+
+
+def _xz_chunks(raw: IO[bytes]) -> Iterator[bytes]:
+    """Decompress stream by stream. `lzma.open` takes no limit of memory, and passes over what
+    follows the last stream."""
+    stream, is_whole = None, False
+    while block := raw.read(_READ_BYTES):
+        while block or (stream is not None and not stream.needs_input):
+            if stream is None:
+                block = block.lstrip(b"\0") if is_whole else block  # padding between streams
+                if not block:
+                    break
+                stream, is_whole = lzma.LZMADecompressor(memlimit=_XZ_MEMORY), False
+            chunk = stream.decompress(block, _CHUNK_BYTES)
+            block = b""
+            if stream.eof:
+                block, stream, is_whole = stream.unused_data, None, True
+            if chunk:
+                yield chunk
+    if not is_whole:
         raise _DamagedError("the file ends too early")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from vocabshift.errors import regex_bound
 from vocabshift.text import regexes
 from vocabshift.text.regexes import BOUNDARIES, EMOJI_MARK, JOINERS, join_words, repair_regex
 from vocabshift.text.writing import SYLLABLES, SentencePolicy, parse_sentence_regex
@@ -200,7 +201,8 @@ def _cut(regex: str, behavior: str) -> list[str]:
     from tokenizers import Regex, pre_tokenizers
 
     split = pre_tokenizers.Split(Regex(regex), behavior)
-    return [piece for text in _probes() for piece, _ in split.pre_tokenize_str(text)]
+    with regex_bound():
+        return [piece for text in _probes() for piece, _ in split.pre_tokenize_str(text)]
 
 
 _KINDS = (

@@ -145,8 +145,9 @@ def parse_sentence_regex(regex: str) -> SentencePolicy | None:
     ascii_period: AsciiPeriod = "never"
     if regex.endswith((_PERIOD, r"\.")):
         ascii_period = "sentence"
-    first = re.search(r"\[\^?([^\]]*)\]", regex)
-    terminals = first[1] if first else ""
+    start = regex.find("[")
+    stop = regex.find("]", start)
+    terminals = regex[start + 1 : stop].removeprefix("^") if 0 <= start < stop else ""
     if regex.startswith("(?:") or (ascii_period == "never" and terminals.endswith(".")):
         terminals = terminals.removesuffix(".")
         ascii_period = "sentence" if regex.startswith("(?:") else "always"

@@ -237,7 +237,8 @@ def encode_flat(
 def decode_flat(backend: tokenizers.Tokenizer, ids: Ids, offsets: Offsets) -> list[str]:
     """The texts of flat ids and offsets, special tokens kept."""
     rows = [ids[start:end].tolist() for start, end in itertools.pairwise(offsets.tolist())]
-    return list(backend.decode_batch(rows, skip_special_tokens=False))
+    with regex_bound():  # a decoder may replace by regex
+        return list(backend.decode_batch(rows, skip_special_tokens=False))
 
 
 @contextmanager

@@ -235,11 +235,13 @@ def check_charsmap(data: bytes) -> None:
 
 def check_normalizer(spec: Spec | None) -> None:
     """Check every map that a normalizer holds, as `tokenizer.json` spells it."""
-    steps = (spec or {}).get("normalizers")
-    nested = (
-        [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
-    )
-    for step in [spec or {}, *nested]:
+    steps: list[Any] = [spec]
+    while steps:  # a sequence may hold sequences
+        step = steps.pop()
+        if not isinstance(step, Mapping):
+            continue
+        inner = step.get("normalizers")
+        steps += inner if isinstance(inner, list) else []
         if step.get("type") == "Precompiled":
             try:
                 charsmap = base64.b64decode(step["precompiled_charsmap"], validate=True)
@@ -261,7 +263,7 @@ def _is_sound(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     for position, unit in enumerate(units):
-        if unit & _LEAF:
+        if unit & _LEAF and position:  # the first unit is followed whatever it is
             continue
         base = position ^ ((unit >> 10) << ((unit & (1 << 9)) >> 6))
         if base | _BLOCK >= len(units):

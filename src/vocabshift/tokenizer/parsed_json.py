@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -169,5 +169,5 @@ def _is_scored(entry: Any) -> bool:
         and len(entry) == 2
         and isinstance(entry[0], str)
         and type(entry[1]) in (int, float)
-        and math.isfinite(entry[1])
+        and abs(entry[1]) <= sys.float_info.max  # an int may be larger; NaN is not
     )

@@ -41,6 +41,7 @@ def spec(regex: str, behavior: str = "Isolated", invert: bool = False) -> dict[s
         (spec(r"\s+(?!\S)|[\s\S]"), {}),
         (spec(r"\p{N}+"), {EXECUTORCH: "loses text"}),
         (spec(r"[\p{L}&&[a-z]]|[\s\S]"), {EXECUTORCH: "gives wrong ids"}),
+        (spec(r"\[&&|[\s\S]"), {}),
         (spec(r"\u200c|[\s\S]"), {EXECUTORCH: "does not load"}),
         (spec(r"\\u200c|[\s\S]"), {}),
         (spec(r"[\s\S]", "Contiguous"), {EXECUTORCH: "does not load"}),
@@ -181,3 +182,10 @@ def test_what_runs_a_tokenizer(
 
 def test_nothing_is_said_of_an_engine_that_is_not_known() -> None:
     assert [] == about_engine({"tokenizer": "t"})
+
+
+def test_long_regexes_take_one_look() -> None:
+    """A file may hold a regex of any length; two looks at each pair of places took ten minutes."""
+    for regex in (r"\[" * 100_000, r"\\p{A" + "a" * 100_000):
+        pattern_limits(spec(f"a|{regex}"))
+        Split(f"a|{regex}").defined()

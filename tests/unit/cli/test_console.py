@@ -7,6 +7,8 @@ import json
 import sys
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from vocabshift.cli import console, summary
 from vocabshift.progress import in_phase
@@ -118,3 +120,31 @@ def test_a_package_that_is_missing_is_no_fault_of_ours(capsys, package: str) -> 
     error = ImportError(f"this needs {package}: pip install it")
     assert 2 == console.report_error(error, with_traceback=False)
     assert f"vocabshift: error: this needs {package}: pip install it\n" == capsys.readouterr().err
+
+
+NAME = "a[/b]\x1b[31m:dog:\udcff"
+SHOWN = r"a[/b]\x1b[31m:dog:\udcff"
+
+
+def test_names_of_files_and_tokens_are_no_markup(capsys) -> None:
+    """No closing tag ends a command, and the terminal obeys no control character."""
+    table = Table("language", NAME, title=NAME)
+    table.add_row(NAME, Text(NAME))
+    out = console.stdout()
+    out.print(table)
+    out.print(NAME, "x\ny")
+    console.print_line(NAME)
+    streams = capsys.readouterr()
+    assert (5, 1) == (streams.out.count(SHOWN[:12]), streams.err.count(SHOWN))
+    assert f"{SHOWN} x\ny\n" in streams.out
+    assert "\x1b" not in streams.out + streams.err
+
+
+def test_phases_are_no_markup(monkeypatch) -> None:
+    """On a terminal, where they stand before the bars."""
+    stream = io.StringIO()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys, "stderr", stream)
+    with console.progress_bar() as report:
+        report(NAME, 1, 2)
+    assert SHOWN[:12] in stream.getvalue()

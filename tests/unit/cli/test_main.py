@@ -213,3 +213,18 @@ def test_a_full_disk_is_told() -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert 0 != done.returncode
     assert "No space left on device" in done.stderr
+
+
+def test_a_panic_of_tokenizers_is_one_line(act) -> None:
+    """Its exception is no `Exception`; wherever it comes from, nobody sees a traceback."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panic() -> dict:
+        raise PanicException("index out of bounds")
+
+    code, out, err = act(panic)
+    assert (2, "") == (code, out)
+    assert err.startswith("vocabshift: error: `tokenizers` gave up on a text: index out of bounds")
+    assert 1 == err.count("\n")

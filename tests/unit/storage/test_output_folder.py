@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vocabshift.storage import output
-from vocabshift.storage.output import atomic_folder, check_free
+from vocabshift.storage.output import atomic_file, atomic_folder, check_free, write_whole
 
 
 def write(folder: Path, content: str, *, force: bool = False) -> None:
@@ -301,3 +301,33 @@ def test_of_two_processes_one_takes_a_dead_lock_over(tmp_path: Path) -> None:
             assert all(process.poll() is None for process in processes)
         (work / f"go{turn}").touch()
     assert [0, 0] == [process.wait() for process in processes]
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_links_in_the_place_of_scratch_files_are_not_followed(
+    is_folder: bool, tmp_path: Path
+) -> None:
+    """A folder from elsewhere may bring them: the lock would be written over another file."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".lock").write_text("mine")
+    partial = tmp_path / "out.partial"
+    if is_folder:
+        partial.symlink_to(other)
+    else:
+        partial.mkdir()
+        (partial / ".lock").symlink_to(other / ".lock")
+    with pytest.raises(FileExistsError, match="link"), atomic_folder(tmp_path / "out"):
+        pass
+    assert "mine" == (other / ".lock").read_text()
+
+
+def test_links_in_the_place_of_unfinished_files_are_not_followed(tmp_path: Path) -> None:
+    """Of one file alike."""
+    (tmp_path / "mine").write_text("mine")
+    partial = tmp_path / "out.txt.partial"
+    partial.symlink_to(tmp_path / "mine")
+    with pytest.raises(FileExistsError, match="link"), atomic_file(tmp_path / "out.txt"):
+        pass
+    write_whole(tmp_path / "out.txt", "text")
+    assert ["mine", "text"] == [(tmp_path / name).read_text() for name in ("mine", "out.txt")]

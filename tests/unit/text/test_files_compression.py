@@ -49,6 +49,24 @@ def test_damage_names_the_file(tmp_path: Path, compression: str, damage: str) ->
         list(read_chunks(write(tmp_path, compression, damaged)))
 
 
+@pytest.mark.parametrize("n_zeros", [4, 20_000])
+def test_padding_between_streams_of_xz(tmp_path: Path, n_zeros: int) -> None:
+    """The format allows zeros there."""
+    data = lzma.compress(CONTENT)
+    joined = data + bytes(n_zeros) + data + bytes(n_zeros)
+    assert 2 * CONTENT == b"".join(read_chunks(write(tmp_path, "xz", joined)))
+
+
+def test_xz_that_asks_for_much_memory_is_refused(tmp_path: Path) -> None:
+    """Of a dictionary of 4 GB, which the header of a small file may name, all would be filled."""
+    data = bytearray(lzma.compress(CONTENT, format=lzma.FORMAT_ALONE))
+    data[1:5] = b"\xff" * 4
+    with pytest.raises(CorpusError, match=r"a\.txt\.xz: damaged .*[Mm]emory"):
+        list(read_chunks(write(tmp_path, "xz", bytes(data))))
+    small = lzma.compress(CONTENT, preset=9)
+    assert CONTENT == b"".join(read_chunks(write(tmp_path, "xz", small)))
+
+
 def test_unreadable_file_says_why(tmp_path: Path) -> None:
     """What the system says is passed on."""
     with pytest.raises(CorpusError, match=r"a\.txt: cannot be read \(No such file"):

@@ -17,12 +17,14 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 MODEL = {"type": "BPE", "vocab": {"a": 0}, "merges": []}
 
 
-def document(charsmap: bytes) -> str:
+def document(charsmap: bytes, depth: int = 1) -> str:
     normalizer = {
         "type": "Precompiled",
         "precompiled_charsmap": base64.b64encode(charsmap).decode(),
     }
-    steps = {"type": "Sequence", "normalizers": [normalizer]}
+    steps = normalizer
+    for _ in range(depth):
+        steps = {"type": "Sequence", "normalizers": [steps]}
     return json.dumps({"version": "1.0", "normalizer": steps, "model": MODEL})
 
 
@@ -31,6 +33,7 @@ def document(charsmap: bytes) -> str:
     [
         b"\x00",
         struct.pack("<I", 4096) + b"\x00" * 8,
+        struct.pack("<I512I", 2048, 0xFFFFFE00, *[1 << 31] * 511),  # a first unit that is a value
         struct.pack("<II", 4, 0),  # one unit, whose children lie outside
         struct.pack("<I", 1024) + b"\x00" * 1024 + b"\xff",
         struct.pack("<I256I", 1024, 1 << 8, *[0] * 255),  # a value outside the texts
@@ -39,8 +42,9 @@ def document(charsmap: bytes) -> str:
 def test_maps_that_lead_outside_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidTokenizerError, match="character map"):
         check_charsmap(data)
-    with pytest.raises(InvalidTokenizerError, match="character map"):
-        Tokenizer.from_json(document(data))
+    for depth in (1, 2, 3):
+        with pytest.raises(InvalidTokenizerError, match="character map"):
+            Tokenizer.from_json(document(data, depth))
 
 
 def test_no_map_that_passes_makes_tokenizers_panic() -> None:

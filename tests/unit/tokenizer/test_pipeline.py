@@ -13,8 +13,10 @@ from tokenizers import Tokenizer as Backend
 from small_models import sentencepiece_tokenizer
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text.patterns import Split, splitter
+from vocabshift.text.splits import uncovered
 from vocabshift.tokenizer import components
 from vocabshift.tokenizer.any_tokenizer import encode_flat
+from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import as_tokenizer
 
 
@@ -57,6 +59,22 @@ def test_a_regex_that_backtracks_without_end_is_an_error() -> None:
         assert 4 == len(use("aaaa")) or ["aaaa"] == use("aaaa")
         with pytest.raises(InvalidTokenizerError, match=r"gave up on a text: .*retry-limit"):
             use("a" * 40)
+
+
+def test_decoders_and_the_search_for_gaps_have_the_same_end(tmp_path: Path) -> None:
+    """A decoder may replace by regex; `check` tries regexes on text of all kinds."""
+    base = sentencepiece_tokenizer(tmp_path)
+    step = {"type": "Replace", "pattern": {"Regex": "(a|aa)+!"}, "content": ""}
+    decoders = {"type": "Sequence", "decoders": [{"type": "Fuse"}, step]}
+    tokenizer = replace(base, decoder=decoders)
+    ids, offsets = tokenizer.encode_batch(["a" * 60])
+    for use in (
+        lambda: tokenizer.decode_batch(ids, offsets),
+        lambda: Encoder(tokenizer).decode(ids),
+        lambda: uncovered(r"(?:[\s\S]|[\s\S]|[\s\S])+\z(?!)"),
+    ):
+        with pytest.raises(InvalidTokenizerError, match=r"gave up on a text: .*retry-limit"):
+            use()
 
 
 def test_regexes_of_our_automaton_need_no_bound(tmp_path: Path) -> None:

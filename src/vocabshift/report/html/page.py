@@ -23,6 +23,7 @@ from vocabshift.report.tokenized_line import (
     token_line_html,
     visible_html,
 )
+from vocabshift.storage.output import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,8 @@ def page_html(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 def write_page(html: str, path: str | Path) -> Path:
     """Write the page; it appears whole or not at all."""
-    target = Path(path)
-    aside = target.with_name(target.name + ".partial")
-    aside.write_text(html, encoding="utf-8", newline="\n")
-    aside.replace(target)
-    return target
+    write_whole(Path(path), html)
+    return Path(path)
 
 
 def _section(section: Section) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
+from vocabshift.errors import regex_bound
 from vocabshift.tokenizer.any_tokenizer import (
     Buffer,
     Ids,
@@ -127,11 +128,12 @@ class Encoder:
 
         Bytes that are not whole UTF-8 become U+FFFD; an id without a token yields no text.
         """
-        return str(
-            self.tokenizer.backend.decode(
-                np.asarray(ids).tolist(), skip_special_tokens=skip_special_tokens
+        with regex_bound():
+            return str(
+                self.tokenizer.backend.decode(
+                    np.asarray(ids).tolist(), skip_special_tokens=skip_special_tokens
+                )
             )
-        )
 
     def decode_batch(self, ids: Ids, offsets: Offsets) -> list[str]:
         """Texts of flat ids and offsets, as `encode_batch` returns them."""
