@@ -3,15 +3,15 @@
     python recipes/keep_the_model/spans.py runs/smollm2/model runs/keep_the_model/hi/tokenizers \
         --eval ../shared/data-unpacked/eval --new hi --languages hi en code de -o results.jsonl
 
-For each tokenizer and language: the share of tokens whose bytes are a token of the old tokenizer, so
-that their rows are copied, and the share of tokens that begin and end where the old tokenizer's do in
-that text. A copied token that the old tokenizer would not have used there is one that the model never
-read there.
+For each tokenizer and language: the share of tokens whose bytes are a token of the old tokenizer,
+so that their rows are copied, and the share of tokens that begin and end where the old tokenizer's
+do in that text. Where they do not, the model never read such a token, whatever its row.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,13 +36,11 @@ def read(tokenizer: vs.Tokenizer, texts: Sequence[str]) -> tuple[list[bytes], Sp
     spans = []
     for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         ends = np.cumsum([0, *map(len, tokens[begin:end])]).tolist()
-        spans.append(set(zip(ends[:-1], ends[1:], strict=True)))
+        spans.append(set(itertools.pairwise(ends)))
     return tokens, spans
 
 
-def rows_of(
-    old: vs.Tokenizer, new: vs.Tokenizer, texts: dict[str, Sequence[str]]
-) -> Iterator[Row]:
+def rows_of(old: vs.Tokenizer, new: vs.Tokenizer, texts: dict[str, Sequence[str]]) -> Iterator[Row]:
     """One row for each language."""
     known = set(old.token_bytes.values())
     for language, own in texts.items():

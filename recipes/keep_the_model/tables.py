@@ -34,7 +34,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "finals": _bits(own, ALL, lambda _: True),
         "differences": _differences(own, "bytes"),
         "seconds": _differences(own, "seconds"),
-        "second": _bits(others, ALL, lambda _: True),
+        "second": _bits(others, _best(others), lambda _: True),
         "continuations": _continuations(own),
         "speed": _speed(own),
         "tasks": _tasks(own),
@@ -43,6 +43,11 @@ def tables(rows: list[Row]) -> dict[str, str]:
     return {
         name: table if table.count("\n") > 1 else "Not run yet." for name, table in made.items()
     }
+
+
+def _best(rows: list[Row]) -> str:
+    """All lines, where any arm was measured on them."""
+    return ALL if any(row.get("on") == ALL for row in rows) else SOME
 
 
 def _of(rows: Iterable[Row], what: str, **facts: Any) -> list[Row]:
