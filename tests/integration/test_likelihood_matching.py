@@ -228,6 +228,21 @@ def test_a_dry_run_reads_little_of_a_book(place: Path, monkeypatch) -> None:
     assert sum(read) < 20_000 < cost["n_tokens"] < cost["n_read_tokens"]
 
 
+def test_nothing_to_read(place: Path, tmp_path: Path) -> None:
+    """A lone token without BOS has no probability: documents of one take no time."""
+    shutil.copytree(place / "old", tmp_path / "plain")
+    config = json.loads((tmp_path / "plain/config.json").read_text()) | {"bos_token_id": None}
+    (tmp_path / "plain/config.json").write_text(json.dumps(config))
+    corpus = Corpus.from_texts(["a", "b"])
+    for dry_run in (True, False):
+        found = teach_to_folder(
+            tmp_path / "plain", corpus, tmp_path / "out", device="cpu", dry_run=dry_run
+        )
+        assert found["n_tokens"] == 2
+        assert found["n_read_tokens"] == 0
+    assert found["bits_per_byte"] == 0
+
+
 def test_a_teacher_of_some_languages(
     cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path
 ) -> None:

@@ -233,4 +233,4 @@ def _speed(teacher: LiveTeacher, corpus: Corpus) -> float:
     teacher.read_texts(tried[:1])  # what the first call prepares does not count
     began = time.perf_counter()
     teacher.read_texts(tried)
-    return n_tokens / max(time.perf_counter() - began, 1e-9)
+    return max(n_tokens, 1) / max(time.perf_counter() - began, 1e-9)
