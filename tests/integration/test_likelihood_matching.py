@@ -19,6 +19,7 @@ from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 from vocabshift.cpt import teacher_writer
 from vocabshift.cpt.chunks import Stretch
+from vocabshift.cpt.teacher import LiveTeacher
 from vocabshift.cpt.teacher_folder import ARRAYS, StoredTeacher
 from vocabshift.text.corpus import Corpus
 from vocabshift.workflows.teach import teach_to_folder
@@ -210,6 +211,36 @@ def test_what_reading_gives(run: Verb, place: Path, taught: Path) -> None:
     size = sum((taught / f"{name}.npy").stat().st_size - 128 for name in ARRAYS)
     assert cost["n_output_bytes"] == pytest.approx(size, abs=16)
     assert not (place / "none").exists()
+
+
+def test_a_dry_run_reads_little_of_a_book(place: Path, monkeypatch) -> None:
+    """Though it is the first document; and its cost is told in full."""
+    read: list[int] = []
+    nats = LiveTeacher._nats
+
+    def counted(self: LiveTeacher, batch: Any) -> Any:
+        read.extend(window.ids.size for window in batch)
+        return nats(self, batch)
+
+    monkeypatch.setattr(LiveTeacher, "_nats", counted)
+    corpus = Corpus.from_texts([" ".join(["another day and the other heater"] * 5000)])
+    cost = teach_to_folder(place / "old", corpus, place / "none", device="cpu", dry_run=True)
+    assert sum(read) < 20_000 < cost["n_tokens"] < cost["n_read_tokens"]
+
+
+def test_nothing_to_read(place: Path, tmp_path: Path) -> None:
+    """A lone token without BOS has no probability: documents of one take no time."""
+    shutil.copytree(place / "old", tmp_path / "plain")
+    config = json.loads((tmp_path / "plain/config.json").read_text()) | {"bos_token_id": None}
+    (tmp_path / "plain/config.json").write_text(json.dumps(config))
+    corpus = Corpus.from_texts(["a", "b"])
+    for dry_run in (True, False):
+        found = teach_to_folder(
+            tmp_path / "plain", corpus, tmp_path / "out", device="cpu", dry_run=dry_run
+        )
+        assert found["n_tokens"] == 2
+        assert found["n_read_tokens"] == 0
+    assert found["bits_per_byte"] == 0
 
 
 def test_a_teacher_of_some_languages(

@@ -128,6 +128,38 @@ def test_matching_is_the_objective_of_cpt(matching: dict[str, Any]) -> None:
         assert nats == pytest.approx(float(trainer.compute_loss(model, dict(plain))), rel=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:.*pin_memory")
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.* is deprecated")
+def test_matching_in_trl(matching: dict[str, Any], tmp_path: Path) -> None:
+    """Steps are those of a Trainer, though TRL takes no such data and its collator drops chunks."""
+    trl = pytest.importorskip("trl", reason="TRL is not installed: pip install trl")
+    kinds = {transformers.Trainer: transformers.TrainingArguments, trl.SFTTrainer: trl.SFTConfig}
+    losses = []
+    for base, config in kinds.items():
+        kind = type("Matching", (vs.LikelihoodMatching, base), {})
+        arguments = config(
+            output_dir=str(tmp_path),
+            max_steps=2,
+            logging_steps=1,
+            report_to=[],
+            save_strategy="no",
+            use_cpu=True,
+            bf16=False,
+            learning_rate=1e-3,
+        )
+        trainer = kind(
+            model=transformers.AutoModelForCausalLM.from_pretrained("llama-hindi"),
+            args=arguments,
+            train_dataset=matching["data"],
+            eval_dataset=vs.packed_dataset("packed", 16).select(range(3)),
+            processing_class=transformers.AutoTokenizer.from_pretrained("llama-hindi"),
+        )
+        trainer.train()
+        losses.append([line["loss"] for line in trainer.state.log_history if "loss" in line])
+        losses[-1].append(trainer.evaluate()["eval_loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
 def test_matching_needs_its_data(matching: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="give what matched_dataset makes"):
         matching["MatchingTrainer"](

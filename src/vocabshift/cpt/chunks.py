@@ -172,7 +172,7 @@ class MatchedRows:
         self._is_special = np.zeros(self._engine.row_count, dtype=np.int64)
         self._is_special[sorted(self._engine.special_ids)] = 1
         self._corpus = object()
-        self._prefixes: dict[int, int] = {}  # of documents that fit
+        self._prefixes: dict[int, int | None] = {}  # of documents, see `_prefix`
         # A row of a book must not add up the book: bytes of it before each row, once it was read.
         self._before = np.full(len(self.rows.row_bytes), -1, dtype=np.int64)
         n_tried = min(_TRIED, len(self.documents.indexes))
@@ -257,15 +257,15 @@ class MatchedRows:
         """Bytes that the tokenizer has put in front of the text, the space of SentencePiece; None
         where the ids do not spell the text."""
         document = int(self.documents.indexes[number])
-        if document not in self._prefixes and document not in self.teacher.unmatched:
+        if document not in self._prefixes:
             spelled = self._text(number)
             prefix = len(spelled) - int(self.documents.n_bytes[number])
             is_space = prefix in (0, 1) and spelled[:prefix] == b" " * prefix
-            if is_space and self.teacher.fits(document, spelled[prefix:]):
-                self._prefixes[document] = prefix
-            else:
+            self._prefixes[document] = prefix
+            if not (is_space and self.teacher.fits(document, spelled[prefix:])):
+                self._prefixes[document] = None  # kept here: a teacher may serve several students
                 self.teacher.unmatched.add(document)
-        return None if document in self.teacher.unmatched else self._prefixes[document]
+        return self._prefixes[document]
 
     def _edges(self, number: int, first: int, last: int) -> Places:
         """What the tokens of a document spell, in bytes: before token `first`, with which it or a

@@ -20,6 +20,12 @@ import torch
 from vocabshift.cpt.config import NEW_ROWS
 from vocabshift.cpt.phases import NewRows, phase_parameters
 
+_SHARDED = (
+    "the tables of the model are sharded over processes (FSDP2), or were replaced since "
+    "hold_old_rows, and rows are held in whole ones alone; use `vocabshift cpt` with "
+    'trained = "new-rows"'
+)
+
 
 class HeldRows:
     """What `hold_old_rows` returns; in a `with` block it ends with the block."""
@@ -30,10 +36,8 @@ class HeldRows:
         parameters = phase_parameters(model, NEW_ROWS)
         NewRows(parameters, ids)  # checks the ids
         if any(hasattr(parameter, "device_mesh") for parameter in parameters):
-            raise ValueError(
-                "the tables of the model are sharded over processes (FSDP2), and rows are held in "
-                'whole ones alone; use `vocabshift cpt` with trained = "new-rows"'
-            )
+            raise ValueError(_SHARDED)
+        self._model = model
         self._before = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
         for parameter, _ in self._before:
             parameter.requires_grad_(False)
@@ -50,7 +54,13 @@ class HeldRows:
             self._held.append((parameter, old_ids, parameter.detach()[old_ids]))
 
     def restore(self) -> None:
-        """Put all other rows back; call it after each step of the optimizer."""
+        """Put all other rows back; call it after each step of the optimizer.
+
+        ValueError if the model has other tables by now: those would not be held.
+        """
+        present = {id(parameter) for parameter in self._model.parameters()}
+        if not all(id(parameter) in present for parameter, *_ in self._held):
+            raise ValueError(_SHARDED)
         with torch.no_grad():
             for number, (parameter, *held) in enumerate(self._held):
                 # A Trainer moves the model after it was given to us.
@@ -105,7 +115,7 @@ def hold_old_rows(model: torch.nn.Module, new_ids: Iterable[int]) -> HeldRows:
     `callbacks=[held.callback()]`. All other weights then stay bit for bit, whatever the optimizer:
     weight decay, momentum, clipping and accumulated gradients included. It takes one copy of the
     tables' other rows. ValueError without new ids, for ids that the model does not have, and for
-    tables that FSDP2 has sharded.
+    tables that FSDP2 has sharded, or shards later (in `restore`).
     """
     return HeldRows(model, new_ids)
 

@@ -10,6 +10,8 @@ not imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -113,18 +115,26 @@ class LikelihoodMatching(LeanLoss):
 
     The trainer's `train_dataset` is a `matched_dataset`. The loss of its batches is that of
     `LoopConfig(objective="likelihood-matching")` for each target; other batches, as those of an
-    `eval_dataset` of plain rows, have the next-token loss. ValueError for another training set.
+    `eval_dataset` of plain rows, have the next-token loss. The data collator gets these alone: rows
+    with chunks are of one length. ValueError for another training set.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Arguments as for the trainer that this is mixed into."""
+        given = kwargs.get("train_dataset")
+        if isinstance(given, MatchedDataset) and _is_of_trl(self):
+            kwargs["train_dataset"] = _stand_in()
         super().__init__(*args, **kwargs)
+        own: Any = self
+        if isinstance(given, MatchedDataset):
+            own.train_dataset = given
         self._matched: Any = getattr(self, "train_dataset", None)
         if not isinstance(self._matched, MatchedDataset):
             raise ValueError(
-                f"train_dataset is {type(self._matched).__name__}; give what matched_dataset makes "
-                "(TRL: with dataset_kwargs={'skip_prepare_dataset': True})"
+                f"train_dataset is {type(self._matched).__name__}; give what matched_dataset makes"
             )
+        # Others drop the chunks (TRL's), or take the padding of the last row for a target.
+        own.data_collator = partial(_collated, own.data_collator)
         self._boundary: torch.Tensor | None = None
 
     def batch_nats(
@@ -146,6 +156,24 @@ class LikelihoodMatching(LeanLoss):
         trainer._set_signature_columns_if_needed()
         own: Any = self
         own._signature_columns = [*dict.fromkeys([*own._signature_columns, NUMBERS, LOGPROBS])]
+
+
+def _is_of_trl(trainer: Any) -> bool:
+    return any(base.__module__.split(".")[0] == "trl" for base in type(trainer).__mro__)
+
+
+def _stand_in() -> Any:
+    """A row for TRL to prepare: it takes no data but that of `datasets`, and maps a copy of it."""
+    import datasets
+
+    return datasets.Dataset.from_dict({"input_ids": [[0, 0]], "labels": [[0, 0]]})
+
+
+def _collated(others: Callable[[Any], Any], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A batch: rows with chunks as they are, and what `others` makes of rows without."""
+    if NUMBERS not in rows[0]:
+        return others(rows)
+    return {name: torch.stack([torch.as_tensor(row[name]) for row in rows]) for name in rows[0]}
 
 
 class _Wrapped:

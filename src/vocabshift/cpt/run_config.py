@@ -128,11 +128,11 @@ class CptConfig:
             else phase
             for phase in self.phases
         )
-        is_matched = self.loop.objective == MATCHING
+        runs_along = self.loop.objective == MATCHING and self.teacher_logprobs is None
         return dataclasses.replace(
             self,
             model=self.control,
-            teacher=(self.teacher or self.control) if is_matched else None,
+            teacher=self.teacher or (self.control if runs_along else None),
             data=self.control_data or self.data,
             out=f"{self.out.rstrip('/')}-control",
             phases=phases,

@@ -19,7 +19,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from vocabshift.models.cross_entropy import IGNORED, linear_cross_entropy
+from vocabshift.models.cross_entropy import linear_cross_entropy
 from vocabshift.models.token_nats import (
     choices_of_logits,
     linear_choices,
@@ -71,7 +71,7 @@ def token_loss(
     """
     tail = None if loss == "plain" else tail_of(model)
     if tail is None:
-        return _from_logits(model, input_ids, targets, inputs)
+        return nats_of_logits(_logits(model, input_ids, inputs), targets.flatten(), None)[0].sum()
     head = model.get_output_embeddings()
 
     def nats(rows: torch.Tensor) -> torch.Tensor:
@@ -111,7 +111,7 @@ def token_nats(
     tail = tail_of(model)
     wanted = targets.flatten() if kept is None else targets.flatten()[kept]
     if tail is None:
-        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
+        logits = _logits(model, input_ids, inputs)
         return nats_of_logits(logits if kept is None else logits[kept], wanted, subset)
     head = model.get_output_embeddings()
 
@@ -143,8 +143,7 @@ def token_choices(
     """
     tail = tail_of(model)
     if tail is None:
-        logits = model(input_ids=input_ids, use_cache=False, **inputs).logits
-        return choices_of_logits(logits.flatten(0, 1)[places], targets)
+        return choices_of_logits(_logits(model, input_ids, inputs)[places], targets)
     head = model.get_output_embeddings()
 
     def choices(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -262,18 +261,10 @@ def _candidates(model: Any) -> list[Tail]:
     return [Tail(scale, cap) for scale, cap in product(scales, caps)]
 
 
-def _from_logits(
-    model: Any, input_ids: torch.Tensor, targets: torch.Tensor, inputs: dict[str, Any]
-) -> torch.Tensor:
-    import torch
-
-    logits = model(input_ids=input_ids, use_cache=False, **inputs).logits.flatten(0, 1)
-    return torch.nn.functional.cross_entropy(
-        logits.to(torch.promote_types(logits.dtype, torch.float32)),
-        targets.flatten(),
-        ignore_index=IGNORED,
-        reduction="sum",
-    )
+def _logits(model: Any, input_ids: torch.Tensor, inputs: dict[str, Any]) -> torch.Tensor:
+    """(batch * length, vocab), without those of tokens that prompt tuning puts in front."""
+    logits: torch.Tensor = model(input_ids=input_ids, use_cache=False, **inputs).logits
+    return logits[:, -input_ids.shape[1] :].flatten(0, 1)
 
 
 @contextmanager

@@ -150,3 +150,13 @@ def test_it_ends(make_model: Callable[..., Any]) -> None:
 def test_refused(make_model: Callable[..., Any], ids: tuple[int, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         hold_old_rows(make_model(), ids)
+
+
+def test_tables_that_are_replaced_later(make_model: Callable[..., Any]) -> None:
+    """As FSDP2 does when a Trainer prepares the model: not held without a word."""
+    model = make_model()
+    held = hold_old_rows(model, NEW)
+    held.restore()
+    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
+    with pytest.raises(ValueError, match="were replaced since hold_old_rows"):
+        held.restore()

@@ -160,6 +160,20 @@ def test_autocast(make_model: Callable[..., Any], tmp_path: Path, widths: list[i
     assert losses(ours) == pytest.approx(losses(theirs), rel=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.* is deprecated")  # PEFT's
+@pytest.mark.parametrize("kind", ["PromptTuningConfig", "PrefixTuningConfig"])
+def test_virtual_tokens(make_model: Callable[..., Any], tmp_path: Path, kind: str) -> None:
+    """PEFT puts tokens of its own in front, which are no targets; nor is a row's first label."""
+    peft = pytest.importorskip("peft")
+    found = []
+    for base in (LeanTrainer, transformers.Trainer):
+        options = getattr(peft, kind)(task_type="CAUSAL_LM", num_virtual_tokens=3)
+        torch.manual_seed(5)
+        model = peft.get_peft_model(make_model(), options)
+        found.append(losses(train(base, model, tmp_path, max_steps=2)[1]))
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("settings", "changes", "message"),
     [

@@ -277,6 +277,19 @@ def test_documents_of_another_text() -> None:
         MatchedRows(rows, documents, 16, tokenizer, ByBytes(others), CONFIG)
 
 
+def test_another_student_of_the_same_teacher() -> None:
+    """Documents that one student's ids do not spell are matched with the next student's."""
+    tokenizer = small_models.old_tokenizer()
+    teacher = ByBytes(TEXTS)
+    others = [TEXTS[0], "a dog", *TEXTS[2:]]
+    for texts, n_lost in ((others, 1), (TEXTS, 0)):
+        rows, documents = packed(texts, tokenizer, 16)
+        matched = MatchedRows(rows, documents, 16, tokenizer, teacher, CONFIG)
+        _, found = matched.chunks(np.arange(len(rows.rows)))
+        total = sum(len(text.encode()) for text in TEXTS) - n_lost * len(TEXTS[1])
+        assert np.nansum(found) == -total
+
+
 def test_a_special_token_inside_of_a_text() -> None:
     """It is in no chunk of the student either."""
     tokenizer = small_models.old_tokenizer()

@@ -113,3 +113,22 @@ def test_a_run_of_other_inputs_is_refused(
     assert found.info == {"step": 1}
     with pytest.raises(ValueError, match=rf"{name.strip()}.* \(it was .*--no-resume"):
         _checkpoints(*CHANGES[name]((config, inputs), place), accelerator, place)
+
+
+@pytest.mark.parametrize(
+    ("keys", "teacher"),
+    [
+        ({}, "old"),
+        ({"teacher_logprobs": "taught"}, None),
+        ({"teacher_logprobs": "taught", "teacher": "larger"}, "larger"),
+    ],
+)
+def test_the_teacher_of_a_control(keys: dict[str, Any], teacher: str | None) -> None:
+    """What a third model has read serves the control too: no other teacher is named then."""
+    config = CptConfig.from_mapping(
+        {"model": "new", "data": ["a.txt"], "out": "out", "n_bytes": 9, "control": "old"}
+        | {"objective": "likelihood-matching"}
+        | keys
+    )
+    assert teacher == config.as_control().teacher
+    assert config.as_control().teacher_logprobs == keys.get("teacher_logprobs")
