@@ -68,12 +68,21 @@ class Adapter:
         return float(alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank))
 
     def row_ids(self, module: str, embeddings: str) -> list[int]:
-        """The tokens whose rows in `module` are trained; `embeddings`: the input's module."""
-        given = self.config.get("trainable_token_indices")
+        """The tokens whose rows the adapter has for `module`; `embeddings`: the input's module.
+
+        ValueError if they are not as many as the rows.
+        """
+        given = self.config.get("trainable_token_indices") or {}
         if not isinstance(given, Mapping):
-            return list(given or []) if module == embeddings else []
+            given = {embeddings: given}
         fitting = [name for name in given if f".{module}".endswith(f".{name}")]
-        return list(given[fitting[0]]) if fitting else []
+        ids, rows = list(given[fitting[0]]) if fitting else [], self.modules[module][ROWS]
+        if len(ids) != len(rows):
+            raise ValueError(
+                f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
+                "(trainable_token_indices): it is damaged"
+            )
+        return ids
 
     def save(self, folder: Path) -> None:
         """Write both files into a folder that is there."""

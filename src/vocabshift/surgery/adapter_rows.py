@@ -107,11 +107,6 @@ class _Mover:
         self, module: str, ids: list[int], rows: torch.Tensor
     ) -> tuple[list[int], torch.Tensor]:
         """New ids of the trained tokens that are kept, ascending, and their rows."""
-        if len(ids) != len(rows):
-            raise ValueError(
-                f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
-                "(trainable_token_indices): it is damaged"
-            )
         if ids and max(ids) >= self._map.old_size:
             raise VocabMismatchError(
                 f"the adapter has a row for token {max(ids)}, and the model's vocabulary before "

@@ -54,6 +54,7 @@ def find_changes(
     changes: dict[str, Change] = {}
     figures = {"n_lora": 0, "n_rows": 0, "n_replaced": 0}
     touched: dict[str, set[str]] = {}
+    ids: dict[str, list[int]] = {}  # of trained tokens, by module
     for module, parts in adapter.modules.items():
         if module not in known:
             raise ValueError(
@@ -69,9 +70,9 @@ def find_changes(
         _add_lora(adapter, module, known[module], names=names, changes=changes, touched=touched)
         figures["n_lora"] += any(part.startswith("lora_") for part in parts)
         if ROWS in parts:
-            n_rows = _add_rows(adapter, module, embeddings, names, changes)
-            figures["n_rows"] += n_rows
-    names.check_ties(touched)
+            ids[module] = _add_rows(adapter, module, embeddings, names, changes)
+            figures["n_rows"] += len(ids[module])
+    names.check_ties(touched, ids, embeddings)
     return changes, figures
 
 
@@ -112,31 +113,25 @@ def _add_lora(
 
 def _add_rows(
     adapter: Adapter, module: str, embeddings: str, names: _Names, changes: dict[str, Change]
-) -> int:
-    """The rows of trained tokens; how many they are."""
+) -> list[int]:
+    """The rows of trained tokens; which tokens they are."""
     rows = adapter.modules[module][ROWS]
     ids = adapter.row_ids(module, embeddings)
-    name = names.stored(module, "weight", (None, rows.shape[1]))
-    n_rows = names.checkpoint.tensors[name][1].shape[0]
-    if len(ids) != len(rows):
-        raise ValueError(
-            f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
-            "(trainable_token_indices): it is damaged"
-        )
+    stored = names.copies(module, "weight", (None, rows.shape[1]))
+    n_rows = min(names.checkpoint.tensors[name][1].shape[0] for name in stored)
     if ids and not 0 <= min(ids) <= max(ids) < n_rows:
         raise VocabMismatchError(
             f"the adapter has a row for token {max(ids)} and {module} of the base has {n_rows}: "
             "it was trained with another vocabulary; see: vocabshift transfer ADAPTER MODEL"
         )
-    found = changes.setdefault(name, Change()).rows
-    for token_id, row in zip(ids, rows, strict=True):
-        if token_id in found and not bool((found[token_id] == row).all()):
-            raise ValueError(
-                f"the adapter has two rows for token {token_id}, and the base has one matrix for "
-                "embeddings and head"
-            )
-        found[token_id] = row
-    return len(ids)
+    for name in stored:
+        found = changes.setdefault(name, Change()).rows
+        for token_id, row in zip(ids, rows, strict=True):
+            if not bool((found.setdefault(token_id, row) == row).all()):
+                raise ValueError(
+                    f"the adapter has two rows for token {token_id} in the one matrix {name}"
+                )
+    return ids
 
 
 class _Names:
@@ -150,9 +145,7 @@ class _Names:
     def stored(self, module: str, part: str, shape: tuple[int | None, ...]) -> str:
         """Its stored name; ValueError where it is not stored so that it can be changed."""
         wanted = f"{module}.{part}"
-        tensor = self._tensors.get(wanted)
-        same = [name for name, other in self._tensors.items() if other is tensor] or [wanted]
-        found = next(filter(None, (self._find(name) for name in (wanted, *same))), None)
+        found = next(filter(None, map(self._find, self._tied(wanted))), None)
         folder = self.checkpoint.folder
         if found is None:
             quantized = f", being quantized ({self._method})" if self._method else ""
@@ -175,6 +168,17 @@ class _Names:
             )
         return found
 
+    def copies(self, module: str, part: str, shape: tuple[int | None, ...]) -> list[str]:
+        """All its stored names: some checkpoints store a tied head once more."""
+        places = (name.rpartition(".") for name in self._tied(f"{module}.{part}"))
+        return sorted({self.stored(owner, last, shape) for owner, _, last in places})
+
+    def _tied(self, wanted: str) -> list[str]:
+        """The name of a parameter, then the others that it has in the model."""
+        tensor = self._tensors.get(wanted)
+        others = (name for name, other in self._tensors.items() if other is tensor)
+        return list(dict.fromkeys((wanted, *others)))
+
     def _find(self, wanted: str) -> str | None:
         """The name itself, or the only one with the longest common ending."""
         known = self.checkpoint.tensors
@@ -188,17 +192,28 @@ class _Names:
                 return fitting[0] if len(fitting) == 1 else None
         return None
 
-    def check_ties(self, touched: Mapping[str, set[str]]) -> None:
-        """ValueError where only one of several tied parameters is changed, or each differently."""
+    def check_ties(
+        self, touched: Mapping[str, set[str]], ids: Mapping[str, list[int]], embeddings: str
+    ) -> None:
+        """ValueError where tied parameters would change apart; `ids`: of rows, by module.
+
+        PEFT gives the rows of the embeddings to a tied head too, but not the other way round.
+        """
         for name, wanted in touched.items():
-            first = self._tensors.get(min(wanted))
-            tied = {other for other, tensor in self._tensors.items() if tensor is first}
-            if len(tied) > 1 and first is not None:
+            tied = self._tied(min(wanted))
+            if len(tied) > 1:
                 raise ValueError(
                     f"{' and '.join(sorted(tied))} are one tensor in the base ({name}), and the "
-                    f"adapter changes {' and '.join(sorted(wanted))} by itself (modules_to_save, "
-                    "or as a target): merged, both would change. PEFT's merge_and_unload changes "
-                    "both, or unties them; rows of trainable_token_indices can be merged"
+                    f"adapter changes {' and '.join(sorted(wanted))} as if they were several "
+                    "(modules_to_save, or as a target). PEFT's merge_and_unload changes all, or "
+                    "unties them; rows of trainable_token_indices can be merged"
+                )
+        for module, own in ids.items():
+            tied = self._tied(f"{module}.weight")
+            if len(tied) > 1 and {*own} != {*ids.get(embeddings, ())}:
+                raise ValueError(
+                    f"{' and '.join(sorted(tied))} are one tensor in the base, and the adapter "
+                    f"has rows of {module} for other tokens than of {embeddings}"
                 )
 
 

@@ -48,9 +48,9 @@ def merge_adapter(
 
     Returns the keys of `vocabshift merge --json`. ValueError (VocabMismatchError) before anything
     is written for adapters that are more than a change to weights (DoRA and others), that do not
-    fit the base, or that change only one side of tied embeddings; FileExistsError if `out` exists,
-    without `force`; FileNotFoundError where there is no adapter or base; OSError if the disk is
-    full.
+    fit the base, or that change tied embeddings and head as if they were two; FileExistsError if
+    `out` exists, without `force`; FileNotFoundError where there is no adapter or base; OSError if
+    the disk is full.
     """
     opened = open_adapter(adapter)
     named = str(base) if base is not None else base_of(opened)

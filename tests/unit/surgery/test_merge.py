@@ -58,6 +58,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "rows-tied": ("llama-tied", {"target_modules": ALL, "trainable_token_indices": [7, 2, 280]}),
+    "rows-tied-said-twice": (
+        "llama-tied",
+        {
+            "target_modules": ALL,
+            "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [7, 2]},
+        },
+    ),
 }
 
 Make = Callable[..., tuple[Path, Path]]
@@ -202,6 +209,19 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"target_modules": [*ALL, "embed_tokens"]},
         "lm_head.weight and model.embed_tokens.weight are one tensor",
     ),
+    "tied-rows-of-the-head": (
+        "llama-tied",
+        {"target_modules": ALL, "trainable_token_indices": {"lm_head": [7, 2]}},
+        "has rows of lm_head for other tokens",
+    ),
+    "tied-rows-of-different-tokens": (
+        "llama-tied",
+        {
+            "target_modules": ALL,
+            "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [1]},
+        },
+        "has rows of lm_head for other tokens",
+    ),
 }
 
 
@@ -212,6 +232,19 @@ def test_refused(make: Make, tmp_path: Path, case: str) -> None:
     with pytest.raises(ValueError, match=message):
         merge_adapter(adapter, tmp_path / "merged")
     assert not list(tmp_path.glob("merged*"))
+
+
+def test_a_tied_head_that_is_stored_once_more(make: Make, tmp_path: Path) -> None:
+    """Rows go into both: with two tensors that differ, transformers unties the model."""
+    base, adapter = make(*CASES["rows-tied"])
+    tensors = load_file(base / "model.safetensors")
+    copy = tensors["model.embed_tokens.weight"].clone()
+    save_file({**tensors, "lm_head.weight": copy}, base / "model.safetensors", {"format": "pt"})
+    assert 3 == merge_adapter(adapter, tmp_path / "merged")["n_rows"]
+    ids = torch.arange(0, 280, 7)[None]
+    expected = with_peft(base, adapter)(ids).logits
+    found = load(tmp_path / "merged")(ids).logits
+    torch.testing.assert_close(expected, found, rtol=1e-4, atol=1e-5)
 
 
 def test_what_peft_does_to_a_tied_table(make: Make, tmp_path: Path) -> None:
