@@ -29,6 +29,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "llama",
         {"trainable_token_indices": {"embed_tokens": [260, 97], "lm_head": [97, 5, 262]}},
     ),
+    "rows-tied-said-twice": (
+        "llama-tied",
+        {"trainable_token_indices": {"embed_tokens": [97, 260], "lm_head": [97, 260]}},
+    ),
     "tables-whole": ("llama", {"modules_to_save": ["embed_tokens", "lm_head"]}),
     "head-with-bias": ("gptj", {"modules_to_save": ["lm_head"], "target_modules": ["q_proj"]}),
     "lora-of-tables": ("llama", {"target_modules": ["q_proj", "embed_tokens", "lm_head"]}),
