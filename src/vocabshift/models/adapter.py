@@ -47,7 +47,7 @@ _UNKNOWN = {
 }
 """Key of a config -> why an adapter that has it is more than a change that is added."""
 
-_PLAIN_STARTS = (True, False, None, "gaussian", "eva")
+_PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal", "mica")
 """`init_lora_weights` that leave the base as it is; the others change it on loading."""
 
 
@@ -191,12 +191,26 @@ def _read_config(folder: Path) -> dict[str, Any]:
         if not isinstance(config, dict):
             raise TypeError("an object is needed")
         if config.get("peft_type") == "LORA":
-            for key in ("r", "lora_alpha"):
-                if not isinstance(config[key], int | float) or config["r"] <= 0:
-                    raise TypeError(f"{key} is {config[key]!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+            _check_values(config)
+    except (ValueError, KeyError, TypeError, RecursionError, re.error) as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
     return config
+
+
+def _check_values(config: Mapping[str, Any]) -> None:
+    """TypeError for a rank, an alpha or tokens that no LoRA can have; re.error for a pattern."""
+    for key, pattern in (("r", "rank_pattern"), ("lora_alpha", "alpha_pattern")):
+        by_name = config.get(pattern) or {}
+        if not isinstance(by_name, dict):
+            raise TypeError(f"{pattern} is {by_name!r}")
+        for name, value in {key: config[key], **by_name}.items():
+            re.compile(name)
+            if not isinstance(value, int | float) or (key == "r" and value <= 0):
+                raise TypeError(f"{name} is {value!r}")
+    ids = config.get("trainable_token_indices") or []
+    for own in ids.values() if isinstance(ids, dict) else [ids]:
+        if not isinstance(own, list) or any(type(token_id) is not int for token_id in own):
+            raise TypeError(f"trainable_token_indices is {ids!r}")
 
 
 def _refused(config: Mapping[str, Any], *, has_to_merge: bool) -> str | None:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # PEFT and transformers warn
 ALL = ["q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"]
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("llama", {"target_modules": ALL}),
+    "orthogonal": ("llama", {"target_modules": ALL, "init_lora_weights": "orthogonal"}),
     "rank-stabilised": ("llama", {"target_modules": ALL, "use_rslora": True, "r": 3}),
     "patterns": (
         "llama",
@@ -256,6 +257,17 @@ def test_what_peft_does_to_a_tied_table(make: Make, tmp_path: Path) -> None:
     assert not torch.allclose(before, model.merge_and_unload()(ids).logits, atol=1e-2)
 
 
+WRONG: list[tuple[str, Any]] = [
+    ("trainable_token_indices", "abc"),
+    ("trainable_token_indices", {"embed_tokens": 5}),
+    ("trainable_token_indices", {"embed_tokens": [7, 2, 1.5]}),
+    ("rank_pattern", ["q_proj"]),
+    ("rank_pattern", {"(": 2}),
+    ("rank_pattern", {"q_proj": 0}),
+    ("alpha_pattern", {"q_proj": "x"}),
+]
+
+
 def edit(folder: Path, **keys: Any) -> None:
     file = folder / "adapter_config.json"
     config = json.loads(file.read_text()) | keys
@@ -276,10 +288,16 @@ def test_bad_adapters(make: Make, tmp_path: Path) -> None:
     refused("is no model folder", base=adapter)
     edit(adapter, base_model_name_or_path=str(tmp_path / "gone"))
     refused("the adapter's base: .*gone.*; name it with --base")
+    edit(adapter, base_model_name_or_path="someone/name", revision="v1.0")
+    refused("is of revision v1.0 of someone/name; download that one, and name it with --base")
     edit(adapter, base_model_name_or_path=None)
     refused("does not name its base model; name it with --base")
     edit(adapter, base_model_name_or_path=str(base), trainable_token_indices=[7, 2])
     refused("has 3 rows for model.embed_tokens and its config names 2")
+    for key, wrong in WRONG:
+        edit(adapter, **{"trainable_token_indices": [7, 2, 280], key: wrong})
+        refused("adapter_config.json is damaged: ")
+        edit(adapter, **{key: None})
     edit(adapter, trainable_token_indices=[7, 2, 5000])
     refused("a row for token 5000 and model.embed_tokens of the base has 288")
     edit(adapter, trainable_token_indices=[7, 2, 280], peft_type="IA3")
