@@ -114,6 +114,22 @@ def change(
     return (product.T if is_transposed else product) * scaling
 
 
+def digests(adapter: Adapter) -> list[Any]:
+    """What distinguishes this adapter's tensors from others'."""
+    found: list[Any] = []
+    for module, parts in sorted(adapter.modules.items()):
+        for part, tensor in sorted(parts.items()):
+            found += [f"{module}.{part}", plain_bytes(tensor)]
+    return found
+
+
+def plain_bytes(tensor: torch.Tensor) -> Any:
+    """The bytes of a tensor, as an array."""
+    import torch
+
+    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
+
+
 def is_transposed(module: Any) -> bool:
     """Whether a linear layer stores its weight as (in, out): GPT-2's Conv1D."""
     return type(module).__name__ == "Conv1D"

@@ -7,7 +7,7 @@ in blocks of rows; beside these blocks only the change of one weight is in memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.adapter import ROWS, Adapter, change, is_transposed
+from vocabshift.models.adapter import ROWS, Adapter, change, is_transposed, plain_bytes
 from vocabshift.models.load import load_configs, model_class
 from vocabshift.models.quantized import quantization_method
+from vocabshift.models.saved import open_saved
 from vocabshift.models.shard_writer import NewTable, layout, write_all
 from vocabshift.models.shards import FLOATS, Checkpoint, Shard, StoredTensor
 from vocabshift.models.tables import build_empty, named_tensors
@@ -50,7 +51,8 @@ def find_changes(
     model = build_empty(model_class(config), config)
     known = dict(model.named_modules())
     embeddings = next(name for name, each in known.items() if each is model.get_input_embeddings())
-    names = _Names(checkpoint, named_tensors(model), quantization_method(config))
+    head = [name for name, each in known.items() if each is model.get_output_embeddings()]
+    names = _Names(checkpoint, named_tensors(model), quantization_method(config), head)
     changes: dict[str, Change] = {}
     figures = {"n_lora": 0, "n_rows": 0, "n_replaced": 0}
     touched: dict[str, set[str]] = {}
@@ -138,14 +140,22 @@ class _Names:
     """Which stored tensor a parameter of the model is."""
 
     def __init__(
-        self, checkpoint: Checkpoint, tensors: Mapping[str, Any], method: str | None
+        self,
+        checkpoint: Checkpoint,
+        tensors: Mapping[str, Any],
+        method: str | None,
+        head: Sequence[str],
     ) -> None:
-        self.checkpoint, self._tensors, self._method = checkpoint, tensors, method
+        """`method`: how the model is quantized; `head`: the head's module, if it has one."""
+        self.checkpoint, self._tensors = checkpoint, tensors
+        self._method, self._head = method, head
 
     def stored(self, module: str, part: str, shape: tuple[int | None, ...]) -> str:
         """Its stored name; ValueError where it is not stored so that it can be changed."""
         wanted = f"{module}.{part}"
         found = next(filter(None, map(self._find, self._tied(wanted))), None)
+        if found is None and module in self._head and part == "weight":
+            found = self._stored_head()
         folder = self.checkpoint.folder
         if found is None:
             quantized = f", being quantized ({self._method})" if self._method else ""
@@ -178,6 +188,12 @@ class _Names:
         tensor = self._tensors.get(wanted)
         others = (name for name, other in self._tensors.items() if other is tensor)
         return list(dict.fromkeys((wanted, *others)))
+
+    def _stored_head(self) -> str | None:
+        """Its name where that is not the model's: GPT-NeoX's head is stored as `embed_out`."""
+        saved = open_saved(self.checkpoint.folder)
+        tables = () if saved is None else saved.matrices.tables
+        return next((table.names[0] for table in tables if table.role == "head"), None)
 
     def _find(self, wanted: str) -> str | None:
         """The name itself, or the only one with the longest common ending."""
@@ -254,14 +270,8 @@ def _write(shard: Shard, stored: StoredTensor, what: Change, descriptor: int, st
                 f"{stored.name} would hold numbers that are not finite: base or adapter is broken, "
                 f"or the sum is too large for {stored.dtype}"
             )
-        data = _bytes(final)
+        data = plain_bytes(final)
         write_all(descriptor, memoryview(data), start + first * (len(data) // len(block)))
-
-
-def _bytes(tensor: torch.Tensor) -> Any:
-    import torch
-
-    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
 
 
 def _blocks(
@@ -288,12 +298,3 @@ def _blocks(
         if len(plain) != count * width * size:
             raise ValueError(f"{shard.file} became shorter while it was read")
         yield first, torch.from_numpy(plain).view(kind).view(count, *stored.shape[1:])
-
-
-def digests(adapter: Adapter) -> list[Any]:
-    """What distinguishes this adapter's tensors from others'."""
-    found: list[Any] = []
-    for module, parts in sorted(adapter.modules.items()):
-        for part, tensor in sorted(parts.items()):
-            found += [f"{module}.{part}", _bytes(tensor)]
-    return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
-from vocabshift.models.adapter import base_of, find_adapter, is_adapter, open_adapter
+from vocabshift.models.adapter import base_of, digests, find_adapter, is_adapter, open_adapter
 from vocabshift.models.contents import CHAT_TEMPLATES, WRITTEN, read_contents
 from vocabshift.models.folder import local_folder
 from vocabshift.models.shards import INDEX, open_checkpoint
@@ -19,7 +19,7 @@ from vocabshift.storage.hub import is_there
 from vocabshift.storage.outcome import FILE, check_output, outcome
 from vocabshift.surgery.adapter_rows import move_adapter
 from vocabshift.surgery.matching import TRANSFER_MAP
-from vocabshift.surgery.merge import digests, find_changes, plan_changes
+from vocabshift.surgery.merge import find_changes, plan_changes
 from vocabshift.surgery.stream import check_space, transfer_key, write_shards
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.formats.load import open_tokenizer

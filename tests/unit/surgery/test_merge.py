@@ -58,6 +58,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [1]},
         },
     ),
+    "rows-of-a-renamed-head": (  # GPT-NeoX's is stored as embed_out
+        "gpt_neox",
+        {
+            "target_modules": ["dense"],
+            "trainable_token_indices": {"embed_in": [7, 2], "lm_head": [1]},
+        },
+    ),
     "rows-tied": ("llama-tied", {"target_modules": ALL, "trainable_token_indices": [7, 2, 280]}),
     "rows-tied-said-twice": (
         "llama-tied",
