@@ -218,6 +218,8 @@ def test_a_dry_run_lists_the_pilots_and_writes_nothing(
     assert result["seconds"] == pytest.approx(sum(row["seconds"] for row in result["pilots"]))
     assert not out.exists()
     assert [] == list(tmp_path.iterdir())
+    few = decided(capsys, place, out, *BOTH, "--dry-run", "--finalists", "1")
+    assert 3 == len([row for row in few["pilots"] if row["stage"] == "train"])  # one of each way
     argv = words(place, out, "--minutes", "10", "--dry-run", "--json")
     at = argv.index("--bytes")
     del argv[at : at + 2]

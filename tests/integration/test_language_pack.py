@@ -146,6 +146,25 @@ def test_a_tied_model_of_an_untied_base(old, tmp_path) -> None:
     assert contents(tmp_path / "tied") == contents(tmp_path / "again")
 
 
+@pytest.mark.parametrize(("zero", "is_packed"), [(0.0, True), (-0.0, False)])
+def test_a_head_that_is_stored_once_more(old, tmp_path, zero, is_packed) -> None:
+    """Two tables with equal numbers are one, but only if their bytes are equal too."""
+    first = small_models.save(small_models.build("llama-tied", old), old, tmp_path / "base")
+    shutil.copytree(first, tmp_path / "model")
+    tensors = load_file(first / "model.safetensors")
+    tensors[TABLE][3] = 0.0
+    tensors["lm_head.weight"] = tensors[TABLE].clone()
+    tensors["lm_head.weight"][3] = zero
+    save_file(tensors, tmp_path / "model" / "model.safetensors", metadata={"format": "pt"})
+    if not is_packed:
+        with pytest.raises(ValueError, match=r"lm_head.weight \(not in the base\)"):
+            vs.make_language_pack(tmp_path / "model", first, tmp_path / "pack")
+        return
+    vs.make_language_pack(tmp_path / "model", first, tmp_path / "pack")
+    vs.apply_language_pack(tmp_path / "pack", first, tmp_path / "again")
+    assert contents(tmp_path / "model") == contents(tmp_path / "again")
+
+
 def test_two_packs_of_one_base(base, hindi, pack, extended, tmp_path) -> None:
     """Each makes its own model of the base; one is no base of the other."""
     transfer_folder(base, extended, tmp_path / "extended", TransferOptions())

@@ -48,7 +48,7 @@ _UNKNOWN = {
 }
 """Key of a config -> why an adapter that has it is more than a change that is added."""
 
-_PLAIN_STARTS = (True, False, None, "gaussian", "eva")
+_PLAIN_STARTS = (True, False, None, "gaussian", "eva", "orthogonal", "mica")
 """`init_lora_weights` that leave the base as it is; the others change it on loading."""
 
 
@@ -69,12 +69,21 @@ class Adapter:
         return float(alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank))
 
     def row_ids(self, module: str, embeddings: str) -> list[int]:
-        """The tokens whose rows in `module` are trained; `embeddings`: the input's module."""
-        given = self.config.get("trainable_token_indices")
+        """The tokens whose rows the adapter has for `module`; `embeddings`: the input's module.
+
+        ValueError if they are not as many as the rows.
+        """
+        given = self.config.get("trainable_token_indices") or {}
         if not isinstance(given, Mapping):
-            return list(given or []) if module == embeddings else []
+            given = {embeddings: given}
         fitting = [name for name in given if f".{module}".endswith(f".{name}")]
-        return list(given[fitting[0]]) if fitting else []
+        ids, rows = list(given[fitting[0]]) if fitting else [], self.modules[module][ROWS]
+        if len(ids) != len(rows):
+            raise ValueError(
+                f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
+                "(trainable_token_indices): it is damaged"
+            )
+        return ids
 
     def save(self, folder: Path) -> None:
         """Write both files into a folder that is there."""
@@ -86,8 +95,8 @@ class Adapter:
             for part, tensor in parts.items()
         }
         save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-        text = json.dumps(self.config, ensure_ascii=False, indent=2, sort_keys=True)
-        (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+        text = json.dumps(self.config, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+        (folder / CONFIG).write_text(text, encoding="utf-8")
 
 
 def change(
@@ -104,6 +113,22 @@ def change(
     kind = torch.promote_types(torch.promote_types(a.dtype, b.dtype), torch.float32)
     product = b.to(kind) @ a.to(kind)
     return (product.T if is_transposed else product) * scaling
+
+
+def digests(adapter: Adapter) -> list[Any]:
+    """What distinguishes this adapter's tensors from others'."""
+    found: list[Any] = []
+    for module, parts in sorted(adapter.modules.items()):
+        for part, tensor in sorted(parts.items()):
+            found += [f"{module}.{part}", plain_bytes(tensor)]
+    return found
+
+
+def plain_bytes(tensor: torch.Tensor) -> Any:
+    """The bytes of a tensor, as an array."""
+    import torch
+
+    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
 
 
 def is_transposed(module: Any) -> bool:
@@ -166,9 +191,9 @@ def find_adapter(source: str | Path) -> Path:
     folder = Path(source)
     if not hub.is_there(source):
         folder = hub.download(str(source), ["adapter_*", *SMALL_FILES], wanted="give the adapter")
-    if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
+    lacking = next((name for name in (CONFIG, WEIGHTS) if not (folder / name).is_file()), None)
+    if lacking is None:
         return folder
-    lacking = CONFIG if not (folder / CONFIG).is_file() else WEIGHTS
     advice = ""
     if (folder / "adapter_model.bin").is_file():
         advice = "; its adapter_model.bin is a pickle, which is not read: save it with PEFT again"
@@ -183,18 +208,24 @@ def _read_config(folder: Path) -> dict[str, Any]:
         if not isinstance(config, dict):
             raise TypeError("an object is needed")
         if config.get("peft_type") == "LORA":
-            for key in ("r", "lora_alpha"):
-                if not isinstance(config[key], int | float) or not abs(config[key]) < _MOST:
-                    raise TypeError(f"{key} is {config[key]!r}")
-            if config["r"] <= 0:
-                raise TypeError(f"r is {config['r']!r}")
-            for key in ("rank_pattern", "alpha_pattern"):
-                pattern = config.get(key) or {}
-                if not all(type(x) in (int, float) and 0 < x < _MOST for x in pattern.values()):
-                    raise TypeError(f"{key} is {pattern!r}")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            _check_values(config)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
     return config
+
+
+def _check_values(config: Mapping[str, Any]) -> None:
+    """TypeError for a rank, an alpha or tokens that no LoRA can have; ValueError for a pattern."""
+    for key, pattern in (("r", "rank_pattern"), ("lora_alpha", "alpha_pattern")):
+        for name, value in {key: config[key], **(config.get(pattern) or {})}.items():
+            _regex(name)
+            is_number = isinstance(value, int | float) and abs(value) < _MOST
+            if not is_number or (key == "r" and value <= 0):
+                raise TypeError(f"{name} is {value!r}")
+    ids = config.get("trainable_token_indices") or []
+    for own in ids.values() if isinstance(ids, dict) else [ids]:
+        if not isinstance(own, list) or any(type(token_id) is not int for token_id in own):
+            raise TypeError(f"trainable_token_indices is {ids!r}")
 
 
 def _refused(config: Mapping[str, Any], *, has_to_merge: bool) -> str | None:
@@ -238,32 +269,31 @@ def _split(name: str) -> tuple[str, str]:
 
 def _check_parts(folder: Path, module: str, parts: Iterable[str]) -> None:
     found = set(parts)
-    for one, other in (
-        ("lora_A.weight", "lora_B.weight"),
-        ("lora_embedding_A", "lora_embedding_B"),
-    ):
-        if len(found & {one, other}) == 1:
+    for one in ("lora_A.weight", "lora_embedding_A"):
+        if len(found & {one, one.replace("A", "B")}) == 1:
             raise ValueError(f"{folder / WEIGHTS} is damaged: {module} has only one of A and B")
-    unknown = found - {*_PARTS, "weight", "bias"}
-    if unknown:
+    if unknown := found - {*_PARTS, "weight", "bias"}:
         raise ValueError(
             f"{folder / WEIGHTS} holds {module}.{min(unknown)}, which no LoRA is known to have"
         )
 
 
 def _by_pattern(pattern: Mapping[str, Any] | None, module: str, default: Any) -> Any:
-    """The value of the first regex that fits the end of the module's name, as PEFT has it.
-
-    Oniguruma runs it, for Python's `re` has no limit of steps, and a file may hold any regex.
-    """
-    from tokenizers import Regex, pre_tokenizers
+    """The value of the first regex that fits the end of the module's name, as PEFT has it."""
+    from tokenizers import pre_tokenizers
 
     for key, value in (pattern or {}).items():
-        try:
-            whole = Regex(rf"\A(.*\.)?({key})\z")
-        except Exception as error:  # the class is not public
-            raise ValueError(f"{CONFIG} holds {key!r}, which is no regex: {error}") from None
         with regex_bound():
-            if not pre_tokenizers.Split(whole, "removed").pre_tokenize_str(module):
+            if not pre_tokenizers.Split(_regex(key), "removed").pre_tokenize_str(module):
                 return value
     return default
+
+
+def _regex(pattern: str) -> Any:
+    """What fits a name that ends in `pattern`: not for `re`, whose steps have no bound."""
+    from tokenizers import Regex
+
+    try:
+        return Regex(rf"\A(.*\.)?({pattern})\z")
+    except Exception as error:  # the class is not public
+        raise ValueError(f"{pattern!r} is no regex: {error}") from None

@@ -7,7 +7,7 @@ leaves all other weights of a model as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,24 +73,30 @@ def move_adapter(adapter: Adapter, model: Path, id_map: TokenIdMap) -> MovedAdap
         tables += [module] if set(kept) - set(_AS_THEY_ARE) else []
         if ROWS in parts:
             ids = adapter.row_ids(module, embeddings)
-            new_ids, rows = mover.rows(module, ids, parts[ROWS])
-            moved, dropped = moved + len(new_ids), dropped + len(ids) - len(new_ids)
-            _rename(config, module, new_ids)
-            if new_ids:
+            rows = mover.rows(ids, parts[ROWS])
+            moved, dropped = moved + len(rows), dropped + len(ids) - len(rows)
+            if len(rows):
                 modules[module][ROWS] = rows
+    given = config.get("trainable_token_indices")
+    if given:
+        config["trainable_token_indices"] = _renamed(given, roles, mover)
     modules = {module: parts for module, parts in modules.items() if parts}
     return MovedAdapter(Adapter(config, modules), moved, dropped, tuple(tables))
 
 
-def _rename(config: dict[str, Any], module: str, new_ids: list[int]) -> None:
-    """Put the new ids of a module into `trainable_token_indices`; nothing where none is left."""
-    given = config["trainable_token_indices"]
+def _renamed(given: Any, tables: Iterable[str], mover: _Mover) -> Any:
+    """`trainable_token_indices` under the new ids; None where none is left.
+
+    Also of a tied head that it names beside the embeddings, and whose rows are in the file once:
+    PEFT takes it for tied only while both have the same ids.
+    """
     if not isinstance(given, Mapping):
-        config["trainable_token_indices"] = new_ids or None
-        return
-    [key] = [name for name in given if f".{module}".endswith(f".{name}")][:1]
-    left = {name: new_ids if name == key else ids for name, ids in given.items()}
-    config["trainable_token_indices"] = {name: ids for name, ids in left.items() if ids} or None
+        return mover.ids(given) or None
+    left = {
+        name: mover.ids(ids) if any(f".{table}".endswith(f".{name}") for table in tables) else ids
+        for name, ids in given.items()
+    }
+    return {name: ids for name, ids in left.items() if ids} or None
 
 
 class _Mover:
@@ -103,23 +109,22 @@ class _Mover:
         self._from, self._to = torch.from_numpy(kept), torch.from_numpy(id_map.old_to_new[kept])
         self._map, self._n_rows = id_map, n_rows
 
-    def rows(
-        self, module: str, ids: list[int], rows: torch.Tensor
-    ) -> tuple[list[int], torch.Tensor]:
-        """New ids of the trained tokens that are kept, ascending, and their rows."""
-        if len(ids) != len(rows):
-            raise ValueError(
-                f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
-                "(trainable_token_indices): it is damaged"
-            )
+    def ids(self, ids: list[int]) -> list[int]:
+        """New ids of the trained tokens that are kept, ascending."""
+        return [new_id for new_id, _ in self._places(ids)]
+
+    def rows(self, ids: list[int], rows: torch.Tensor) -> torch.Tensor:
+        """Rows of the trained tokens that are kept, in the order of `ids`."""
+        return rows[[place for _, place in self._places(ids)]]
+
+    def _places(self, ids: list[int]) -> list[tuple[int, int]]:
         if ids and max(ids) >= self._map.old_size:
             raise VocabMismatchError(
                 f"the adapter has a row for token {max(ids)}, and the model's vocabulary before "
                 f"its transfer had {self._map.old_size} ids: it belongs to another model"
             )
         new = self._map.old_to_new[ids].tolist() if ids else []
-        places = sorted((new_id, place) for place, new_id in enumerate(new) if new_id != GONE)
-        return [new_id for new_id, _ in places], rows[[place for _, place in places]]
+        return sorted((new_id, place) for place, new_id in enumerate(new) if new_id != GONE)
 
     def part(
         self, module: str, name: str, part: torch.Tensor, weights: Mapping[str, Any]

@@ -82,7 +82,10 @@ def make_language_pack(
         hash_tensors(saved.checkpoint.tensors.values(), progress, phase, digests)
     sources = _same_tensors(ours, theirs, digests)
     tables = [table for table in ours.matrices.tables if table.names[0] not in sources]
-    _refuse_other_bodies(ours, theirs, {*sources, *(n for t in tables for n in t.names)})
+    # Names of one table have equal numbers, but 0 and -0 are other bytes.
+    own = {name: digests[key_of(place)] for name, place in ours.checkpoint.tensors.items()}
+    held = {name for table in tables for name in table.names if own[name] == own[table.names[0]]}
+    _refuse_other_bodies(ours, theirs, held.union(sources))
     candidates = [
         theirs.checkpoint.tensors[table.names[0]]
         for table in theirs.matrices.tables
@@ -92,7 +95,7 @@ def make_language_pack(
         pack_table(ours.checkpoint.tensors[table.names[0]], table, candidates) for table in tables
     ]
     for each in packed:
-        sources |= dict.fromkeys(each.table.names, each.source)
+        sources = dict.fromkeys(each.table.names, each.source) | sources
     files, folders, left_out = _files(ours, theirs.folder)
     taken = {source.base for source in sources.values()}
     manifest = Manifest(

@@ -7,7 +7,7 @@ in blocks of rows; beside these blocks only the change of one weight is in memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.adapter import ROWS, Adapter, change, is_transposed
+from vocabshift.models.adapter import ROWS, Adapter, change, is_transposed, plain_bytes
 from vocabshift.models.load import load_configs, model_class
 from vocabshift.models.quantized import quantization_method
+from vocabshift.models.saved import open_saved
 from vocabshift.models.shard_writer import NewTable, layout, write_all
 from vocabshift.models.shards import FLOATS, Checkpoint, Shard, StoredTensor
 from vocabshift.models.tables import build_empty, named_tensors
@@ -50,10 +51,12 @@ def find_changes(
     model = build_empty(model_class(config), config)
     known = dict(model.named_modules())
     embeddings = next(name for name, each in known.items() if each is model.get_input_embeddings())
-    names = _Names(checkpoint, named_tensors(model), quantization_method(config))
+    head = [name for name, each in known.items() if each is model.get_output_embeddings()]
+    names = _Names(checkpoint, named_tensors(model), quantization_method(config), head)
     changes: dict[str, Change] = {}
     figures = {"n_lora": 0, "n_rows": 0, "n_replaced": 0}
     touched: dict[str, set[str]] = {}
+    ids: dict[str, list[int]] = {}  # of trained tokens, by module
     for module, parts in adapter.modules.items():
         if module not in known:
             raise ValueError(
@@ -69,9 +72,9 @@ def find_changes(
         _add_lora(adapter, module, known[module], names=names, changes=changes, touched=touched)
         figures["n_lora"] += any(part.startswith("lora_") for part in parts)
         if ROWS in parts:
-            n_rows = _add_rows(adapter, module, embeddings, names, changes)
-            figures["n_rows"] += n_rows
-    names.check_ties(touched)
+            ids[module] = _add_rows(adapter, module, embeddings, names, changes)
+            figures["n_rows"] += len(ids[module])
+    names.check_ties(touched, ids, embeddings)
     return changes, figures
 
 
@@ -112,47 +115,47 @@ def _add_lora(
 
 def _add_rows(
     adapter: Adapter, module: str, embeddings: str, names: _Names, changes: dict[str, Change]
-) -> int:
-    """The rows of trained tokens; how many they are."""
+) -> list[int]:
+    """The rows of trained tokens; which tokens they are."""
     rows = adapter.modules[module][ROWS]
     ids = adapter.row_ids(module, embeddings)
-    name = names.stored(module, "weight", (None, rows.shape[1]))
-    n_rows = names.checkpoint.tensors[name][1].shape[0]
-    if len(ids) != len(rows):
-        raise ValueError(
-            f"the adapter has {len(rows)} rows for {module} and its config names {len(ids)} "
-            "(trainable_token_indices): it is damaged"
-        )
+    stored = names.copies(module, "weight", (None, rows.shape[1]))
+    n_rows = min(names.checkpoint.tensors[name][1].shape[0] for name in stored)
     if ids and not 0 <= min(ids) <= max(ids) < n_rows:
         raise VocabMismatchError(
             f"the adapter has a row for token {max(ids)} and {module} of the base has {n_rows}: "
             "it was trained with another vocabulary; see: vocabshift transfer ADAPTER MODEL"
         )
-    found = changes.setdefault(name, Change()).rows
-    for token_id, row in zip(ids, rows, strict=True):
-        if token_id in found and not bool((found[token_id] == row).all()):
-            raise ValueError(
-                f"the adapter has two rows for token {token_id}, and the base has one matrix for "
-                "embeddings and head"
-            )
-        found[token_id] = row
-    return len(ids)
+    for name in stored:
+        found = changes.setdefault(name, Change()).rows
+        for token_id, row in zip(ids, rows, strict=True):
+            if not bool((found.setdefault(token_id, row) == row).all()):
+                raise ValueError(
+                    f"the adapter has two rows for token {token_id} in the one matrix {name}"
+                )
+    return ids
 
 
 class _Names:
     """Which stored tensor a parameter of the model is."""
 
     def __init__(
-        self, checkpoint: Checkpoint, tensors: Mapping[str, Any], method: str | None
+        self,
+        checkpoint: Checkpoint,
+        tensors: Mapping[str, Any],
+        method: str | None,
+        head: Sequence[str],
     ) -> None:
-        self.checkpoint, self._tensors, self._method = checkpoint, tensors, method
+        """`method`: how the model is quantized; `head`: the head's module, if it has one."""
+        self.checkpoint, self._tensors = checkpoint, tensors
+        self._method, self._head = method, head
 
     def stored(self, module: str, part: str, shape: tuple[int | None, ...]) -> str:
         """Its stored name; ValueError where it is not stored so that it can be changed."""
         wanted = f"{module}.{part}"
-        tensor = self._tensors.get(wanted)
-        same = [name for name, other in self._tensors.items() if other is tensor] or [wanted]
-        found = next(filter(None, (self._find(name) for name in (wanted, *same))), None)
+        found = next(filter(None, map(self._find, self._tied(wanted))), None)
+        if found is None and module in self._head and part == "weight":
+            found = self._stored_head()
         folder = self.checkpoint.folder
         if found is None:
             quantized = f", being quantized ({self._method})" if self._method else ""
@@ -175,6 +178,23 @@ class _Names:
             )
         return found
 
+    def copies(self, module: str, part: str, shape: tuple[int | None, ...]) -> list[str]:
+        """All its stored names: some checkpoints store a tied head once more."""
+        places = (name.rpartition(".") for name in self._tied(f"{module}.{part}"))
+        return sorted({self.stored(owner, last, shape) for owner, _, last in places})
+
+    def _tied(self, wanted: str) -> list[str]:
+        """The name of a parameter, then the others that it has in the model."""
+        tensor = self._tensors.get(wanted)
+        others = (name for name, other in self._tensors.items() if other is tensor)
+        return list(dict.fromkeys((wanted, *others)))
+
+    def _stored_head(self) -> str | None:
+        """Its name where that is not the model's: GPT-NeoX's head is stored as `embed_out`."""
+        saved = open_saved(self.checkpoint.folder)
+        tables = () if saved is None else saved.matrices.tables
+        return next((table.names[0] for table in tables if table.role == "head"), None)
+
     def _find(self, wanted: str) -> str | None:
         """The name itself, or the only one with the longest common ending."""
         known = self.checkpoint.tensors
@@ -188,17 +208,28 @@ class _Names:
                 return fitting[0] if len(fitting) == 1 else None
         return None
 
-    def check_ties(self, touched: Mapping[str, set[str]]) -> None:
-        """ValueError where only one of several tied parameters is changed, or each differently."""
+    def check_ties(
+        self, touched: Mapping[str, set[str]], ids: Mapping[str, list[int]], embeddings: str
+    ) -> None:
+        """ValueError where tied parameters would change apart; `ids`: of rows, by module.
+
+        PEFT gives the rows of the embeddings to a tied head too, but not the other way round.
+        """
         for name, wanted in touched.items():
-            first = self._tensors.get(min(wanted))
-            tied = {other for other, tensor in self._tensors.items() if tensor is first}
-            if len(tied) > 1 and first is not None:
+            tied = self._tied(min(wanted))
+            if len(tied) > 1:
                 raise ValueError(
                     f"{' and '.join(sorted(tied))} are one tensor in the base ({name}), and the "
-                    f"adapter changes {' and '.join(sorted(wanted))} by itself (modules_to_save, "
-                    "or as a target): merged, both would change. PEFT's merge_and_unload changes "
-                    "both, or unties them; rows of trainable_token_indices can be merged"
+                    f"adapter changes {' and '.join(sorted(wanted))} as if they were several "
+                    "(modules_to_save, or as a target). PEFT's merge_and_unload changes all, or "
+                    "unties them; rows of trainable_token_indices can be merged"
+                )
+        for module, own in ids.items():
+            tied = self._tied(f"{module}.weight")
+            if len(tied) > 1 and {*own} != {*ids.get(embeddings, ())}:
+                raise ValueError(
+                    f"{' and '.join(sorted(tied))} are one tensor in the base, and the adapter "
+                    f"has rows of {module} for other tokens than of {embeddings}"
                 )
 
 
@@ -239,14 +270,8 @@ def _write(shard: Shard, stored: StoredTensor, what: Change, descriptor: int, st
                 f"{stored.name} would hold numbers that are not finite: base or adapter is broken, "
                 f"or the sum is too large for {stored.dtype}"
             )
-        data = _bytes(final)
+        data = plain_bytes(final)
         write_all(descriptor, memoryview(data), start + first * (len(data) // len(block)))
-
-
-def _bytes(tensor: torch.Tensor) -> Any:
-    import torch
-
-    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
 
 
 def _blocks(
@@ -273,12 +298,3 @@ def _blocks(
         if len(plain) != count * width * size:
             raise ValueError(f"{shard.file} became shorter while it was read")
         yield first, torch.from_numpy(plain).view(kind).view(count, *stored.shape[1:])
-
-
-def digests(adapter: Adapter) -> list[Any]:
-    """What distinguishes this adapter's tensors from others'."""
-    found: list[Any] = []
-    for module, parts in sorted(adapter.modules.items()):
-        for part, tensor in sorted(parts.items()):
-            found += [f"{module}.{part}", _bytes(tensor)]
-    return found

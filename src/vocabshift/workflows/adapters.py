@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
-from vocabshift.models.adapter import base_of, find_adapter, is_adapter, open_adapter
+from vocabshift.models.adapter import base_of, digests, find_adapter, is_adapter, open_adapter
 from vocabshift.models.contents import CHAT_TEMPLATES, WRITTEN, read_contents
 from vocabshift.models.folder import local_folder
 from vocabshift.models.shards import INDEX, open_checkpoint
+from vocabshift.storage.hub import is_there
 from vocabshift.storage.outcome import FILE, check_output, outcome
 from vocabshift.surgery.adapter_rows import move_adapter
 from vocabshift.surgery.matching import TRANSFER_MAP
-from vocabshift.surgery.merge import digests, find_changes, plan_changes
+from vocabshift.surgery.merge import find_changes, plan_changes
 from vocabshift.surgery.stream import check_space, transfer_key, write_shards
 from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.formats.load import open_tokenizer
@@ -48,14 +49,20 @@ def merge_adapter(
 
     Returns the keys of `vocabshift merge --json`. ValueError (VocabMismatchError) before anything
     is written for adapters that are more than a change to weights (DoRA and others), that do not
-    fit the base, or that change only one side of tied embeddings; FileExistsError if `out` exists,
-    without `force`; FileNotFoundError where there is no adapter or base; OSError if the disk is
-    full.
+    fit the base, or that change tied embeddings and head as if they were two; FileExistsError if
+    `out` exists, without `force`; FileNotFoundError where there is no adapter or base; OSError if
+    the disk is full.
     """
     opened = open_adapter(adapter)
     named = str(base) if base is not None else base_of(opened)
     if named is None:
         raise ValueError(f"{adapter} does not name its base model; name it with --base MODEL")
+    revision = opened.config.get("revision")
+    if base is None and revision not in (None, "main") and not is_there(named):
+        raise ValueError(
+            f"the base of {adapter} is of revision {revision} of {named}; download that one, and "
+            "name it with --base"
+        )
     check_output(out, adapter, named, force=force)
     try:
         folder = local_folder(named)
@@ -144,9 +151,10 @@ def transfer_adapter(
     notes = _check_vocabulary(source, base_of(opened), tokens)
     moved = move_adapter(opened, folder, tokens)
     named = str(folder.resolve()) if Path(model).exists() else str(model)
-    final = replace(
-        moved.adapter, config={**moved.adapter.config, "base_model_name_or_path": named}
-    )
+    about = {**moved.adapter.config, "base_model_name_or_path": named}
+    if about.get("revision") is not None:  # of the base before
+        about["revision"] = None
+    final = replace(moved.adapter, config=about)
     if moved.tables:
         notes.append(
             f"{' and '.join(moved.tables)}: new tokens have the model's own rows, which the "

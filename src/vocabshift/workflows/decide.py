@@ -279,7 +279,8 @@ def _dry_run(
 ) -> dict[str, object]:
     """Every pilot with its seconds, as if it read with as many tokens as the old tokenizer."""
     keep = work.screen(listed[0])
-    n_trained = min(options.finalists, len(listed) - 1) + 1
+    n_ways = len({each.way for each in listed}) - 1  # the best of each is trained in any case
+    n_trained = min(max(options.finalists, n_ways), len(listed) - 1) + 1
     n_bytes = options.n_bytes
     if n_bytes is None:  # as many as fit into what screening leaves
         assert options.minutes is not None

@@ -7,6 +7,7 @@ is time. Owns the order, the budget and the verdict; `decide_pilots` does the wo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -133,7 +134,7 @@ def run_pilots(
         before = ledger.spent
         try:
             pilot = work.screen(candidate)
-            _check_lossless(pilot, weights)
+            _check_scores(pilot, weights)
             found.screened[candidate.name] = pilot
             longest = max(longest, pilot.seconds)  # an earlier attempt may have screened it
         except ValueError as error:
@@ -156,9 +157,9 @@ def run_pilots(
             found.left_out[name] = "not trained: too little time was left"
             continue
         try:
-            found.trained[name] = work.train(
-                found.screened[name].candidate, sizes[name], ledger.is_over
-            )
+            pilot = work.train(found.screened[name].candidate, sizes[name], ledger.is_over)
+            _check_scores(pilot, weights)
+            found.trained[name] = pilot
         except TimeIsOverError as error:
             found.left_out[name] = f"training was stopped: {error}"
         except ValueError as error:  # such as a loss that is no longer finite
@@ -166,11 +167,13 @@ def run_pilots(
     return found
 
 
-def _check_lossless(pilot: Pilot, weights: Mapping[str, float]) -> None:
-    """ValueError for a tokenizer whose scores `rank` would refuse."""
+def _check_scores(pilot: Pilot, weights: Mapping[str, float]) -> None:
+    """ValueError for scores that `rank` would refuse, or that cannot be compared."""
     lost = {each.language for each in pilot.documents if each.is_lost and each.language in weights}
     if lost:
         raise ValueError(f"the tokenizer loses text of {', '.join(sorted(lost))}")
+    if not all(math.isfinite(each.nats) for each in pilot.documents):
+        raise ValueError("its bits per byte are not finite")
 
 
 def finalists(

@@ -29,6 +29,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "llama",
         {"trainable_token_indices": {"embed_tokens": [260, 97], "lm_head": [97, 5, 262]}},
     ),
+    "rows-tied-said-twice": (
+        "llama-tied",
+        {"trainable_token_indices": {"embed_tokens": [97, 260], "lm_head": [97, 260]}},
+    ),
     "tables-whole": ("llama", {"modules_to_save": ["embed_tokens", "lm_head"]}),
     "head-with-bias": ("gptj", {"modules_to_save": ["lm_head"], "target_modules": ["q_proj"]}),
     "lora-of-tables": ("llama", {"target_modules": ["q_proj", "embed_tokens", "lm_head"]}),
@@ -52,10 +56,16 @@ def make(tmp_path: Path) -> Make:
     return make
 
 
+def edit(folder: Path, **keys: Any) -> None:
+    file = folder / "adapter_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | keys))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_kept_tokens_have_the_same_logits(make: Make, tmp_path: Path, case: str) -> None:
     """Of a text whose tokens all stay; in a tied model and in others, wherever rows are."""
     new, adapter = make(*CASES[case])
+    edit(adapter, revision="v1.0")
     result = transfer_adapter(adapter, new, tmp_path / "moved")
     kept = id_map.load(new / "transfer_map.json").old_to_new
     known = (kept != id_map.GONE).nonzero()[0]
@@ -68,6 +78,7 @@ def test_kept_tokens_have_the_same_logits(make: Make, tmp_path: Path, case: str)
     assert not torch.allclose(before, plain, atol=1e-2)  # the adapter does something
     torch.testing.assert_close(before, after[..., kept[known]], rtol=1e-5, atol=1e-5)
     config = json.loads((tmp_path / "moved/adapter_config.json").read_text())
+    assert config["revision"] is None  # it was of the base before
     assert str(new) == config["base_model_name_or_path"] == result["base"]
     assert (new / "tokenizer.json").read_bytes() == (tmp_path / "moved/tokenizer.json").read_bytes()
 
@@ -144,9 +155,7 @@ def test_refused(make: Make, tmp_path: Path) -> None:
 
 def test_another_vocabulary_is_seen_without_a_tokenizer(make: Make, tmp_path: Path) -> None:
     new, adapter = make(*CASES["tables-whole"])
-    file = adapter / "adapter_config.json"
-    config = json.loads(file.read_text()) | {"base_model_name_or_path": None}
-    file.write_text(json.dumps(config))
+    edit(adapter, base_model_name_or_path=None)
     result = transfer_adapter(adapter, new, tmp_path / "moved", dry_run=True)
     assert any("ids were not checked" in note for note in result["notes"])
     assert not (tmp_path / "moved").exists()

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # PEFT and transformers warn
 ALL = ["q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"]
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("llama", {"target_modules": ALL}),
+    "orthogonal": ("llama", {"target_modules": ALL, "init_lora_weights": "orthogonal"}),
     "rank-stabilised": ("llama", {"target_modules": ALL, "use_rslora": True, "r": 3}),
     "patterns": (
         "llama",
@@ -57,7 +58,21 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [1]},
         },
     ),
+    "rows-of-a-renamed-head": (  # GPT-NeoX's is stored as embed_out
+        "gpt_neox",
+        {
+            "target_modules": ["dense"],
+            "trainable_token_indices": {"embed_in": [7, 2], "lm_head": [1]},
+        },
+    ),
     "rows-tied": ("llama-tied", {"target_modules": ALL, "trainable_token_indices": [7, 2, 280]}),
+    "rows-tied-said-twice": (
+        "llama-tied",
+        {
+            "target_modules": ALL,
+            "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [7, 2]},
+        },
+    ),
 }
 
 Make = Callable[..., tuple[Path, Path]]
@@ -202,6 +217,19 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"target_modules": [*ALL, "embed_tokens"]},
         "lm_head.weight and model.embed_tokens.weight are one tensor",
     ),
+    "tied-rows-of-the-head": (
+        "llama-tied",
+        {"target_modules": ALL, "trainable_token_indices": {"lm_head": [7, 2]}},
+        "has rows of lm_head for other tokens",
+    ),
+    "tied-rows-of-different-tokens": (
+        "llama-tied",
+        {
+            "target_modules": ALL,
+            "trainable_token_indices": {"embed_tokens": [7, 2], "lm_head": [1]},
+        },
+        "has rows of lm_head for other tokens",
+    ),
 }
 
 
@@ -214,6 +242,19 @@ def test_refused(make: Make, tmp_path: Path, case: str) -> None:
     assert not list(tmp_path.glob("merged*"))
 
 
+def test_a_tied_head_that_is_stored_once_more(make: Make, tmp_path: Path) -> None:
+    """Rows go into both: with two tensors that differ, transformers unties the model."""
+    base, adapter = make(*CASES["rows-tied"])
+    tensors = load_file(base / "model.safetensors")
+    copy = tensors["model.embed_tokens.weight"].clone()
+    save_file({**tensors, "lm_head.weight": copy}, base / "model.safetensors", {"format": "pt"})
+    assert 3 == merge_adapter(adapter, tmp_path / "merged")["n_rows"]
+    ids = torch.arange(0, 280, 7)[None]
+    expected = with_peft(base, adapter)(ids).logits
+    found = load(tmp_path / "merged")(ids).logits
+    torch.testing.assert_close(expected, found, rtol=1e-4, atol=1e-5)
+
+
 def test_what_peft_does_to_a_tied_table(make: Make, tmp_path: Path) -> None:
     """Why such an adapter is refused: PEFT's merge also changes the head."""
     base, adapter = make(*REFUSED["tied-lora"][:2])
@@ -221,6 +262,17 @@ def test_what_peft_does_to_a_tied_table(make: Make, tmp_path: Path) -> None:
     ids = torch.arange(0, 280, 7)[None]
     before = model(ids).logits
     assert not torch.allclose(before, model.merge_and_unload()(ids).logits, atol=1e-2)
+
+
+WRONG: list[tuple[str, Any]] = [
+    ("trainable_token_indices", "abc"),
+    ("trainable_token_indices", {"embed_tokens": 5}),
+    ("trainable_token_indices", {"embed_tokens": [7, 2, 1.5]}),
+    ("rank_pattern", ["q_proj"]),
+    ("rank_pattern", {"(": 2}),
+    ("rank_pattern", {"q_proj": 0}),
+    ("alpha_pattern", {"q_proj": "x"}),
+]
 
 
 def edit(folder: Path, **keys: Any) -> None:
@@ -243,10 +295,16 @@ def test_bad_adapters(make: Make, tmp_path: Path) -> None:
     refused("is no model folder", base=adapter)
     edit(adapter, base_model_name_or_path=str(tmp_path / "gone"))
     refused("the adapter's base: .*gone.*; name it with --base")
+    edit(adapter, base_model_name_or_path="someone/name", revision="v1.0")
+    refused("is of revision v1.0 of someone/name; download that one, and name it with --base")
     edit(adapter, base_model_name_or_path=None)
     refused("does not name its base model; name it with --base")
     edit(adapter, base_model_name_or_path=str(base), trainable_token_indices=[7, 2])
     refused("has 3 rows for model.embed_tokens and its config names 2")
+    for key, wrong in WRONG:
+        edit(adapter, **{"trainable_token_indices": [7, 2, 280], key: wrong})
+        refused("adapter_config.json is damaged: ")
+        edit(adapter, **{key: None})
     edit(adapter, trainable_token_indices=[7, 2, 5000])
     refused("a row for token 5000 and model.embed_tokens of the base has 288")
     edit(adapter, trainable_token_indices=[7, 2, 280], peft_type="IA3")

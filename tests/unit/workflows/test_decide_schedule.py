@@ -262,6 +262,24 @@ def test_a_pilot_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPa
     assert {"keep", "extend"} == {pilot.candidate.way for pilot in found.trained.values()}
 
 
+@pytest.mark.parametrize("stage", ["screen", "train"])
+def test_a_pilot_without_a_score_is_no_best(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last step may have broken it, after the last loss that was looked at."""
+    plain = getattr(Constructed, stage)
+
+    def broken(self: Constructed, candidate: Candidate, *rest: Any) -> Pilot:
+        pilot: Pilot = plain(self, candidate, *rest)
+        if candidate.way != "swap":
+            return pilot
+        return replace(pilot, documents=[replace(d, nats=math.nan) for d in pilot.documents])
+
+    monkeypatch.setattr(Constructed, stage, broken)
+    found, _ = decided(Constructed({}), n_bytes=1000)
+    assert {"keep", "extend"} == {pilot.candidate.way for pilot in found.trained.values()}
+    assert "its bits per byte are not finite" in "".join(found.left_out.values())
+    assert all(math.isfinite(each.behind) for each in verdict(found, WEIGHTS).standings)
+
+
 def test_time_of_earlier_attempts_counts_and_is_noted() -> None:
     noted: list[float] = []
     work = Constructed({})
