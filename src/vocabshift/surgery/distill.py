@@ -26,6 +26,7 @@ from vocabshift.models.load import (
     torch_device,
 )
 from vocabshift.models.tables import Matrices, find_matrices, output_embeddings
+from vocabshift.models.token_loss import probing
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.lesson import Lesson
@@ -188,10 +189,12 @@ def cost_of(lesson: Lesson) -> dict[str, Any]:
 
 def is_causal(model: Any) -> bool:
     """Whether the model has a head that predicts the next token."""
-    if output_embeddings(model) is None or "MaskedLM" in type(model).__name__:
+    name = type(model).__name__
+    if output_embeddings(model) is None or "MaskedLM" in name or "ForPreTraining" in name:
         return False
     try:
-        check_causal(model)
+        with probing(model):  # dropout would change what two calls have in common
+            check_causal(model)
     except ValueError:
         return False
     return True

@@ -210,6 +210,27 @@ def test_encoders_learn_by_hidden_states(kind: str) -> None:
     assert report.distilled["nats_per_token"] is None
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_a_model_in_training_learns_like_one_that_is_not(kind: str) -> None:
+    """Dropout is off, and does not make a causal model look like an encoder either."""
+    dropout = {"resid_pdrop": 0.5} if kind == "gpt2" else {"attention_dropout": 0.5}
+    at_rest, training = build(kind, **dropout), build(kind, **dropout).train()
+    reports = [distilled(each, TEXTS)[1] for each in (at_rest, training)]
+    assert reports[0].distilled["nats_per_token"] is not None
+    assert reports[0] == reports[1]
+    for one, two in zip(tables(at_rest), tables(training), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_a_model_for_several_tasks_is_an_encoder() -> None:
+    """BertForPreTraining has a head, and no logits by that name."""
+    bert = build("bert")
+    model = transformers.BertForPreTraining(bert.config).eval()
+    _, report = distilled(model, TEXTS)
+    assert report.distilled["n_learned"] > 2
+    assert report.distilled["nats_per_token"] is None
+
+
 def test_the_new_reading_fits_the_positions() -> None:
     """English tokens for a model of Hindi ones: Hindi is then read in many more tokens."""
     old = small_models.old_tokenizer(small_models.HINDI, 340)
