@@ -244,6 +244,15 @@ def test_the_new_reading_fits_the_positions() -> None:
     assert report.distilled["snippets"] > 1
 
 
+@pytest.mark.parametrize("n_positions", [40, 80])
+def test_positions_that_are_counted_from_the_pad_token(n_positions: int) -> None:
+    """The embeddings of the positions up to its id are never read: so many tokens fewer fit."""
+    model = build("xlm-roberta", max_position_embeddings=n_positions)
+    _, report = distilled(model, ["बिल्ली और दूसरी बिल्ली वहाँ बैठी थी " * 3])
+    assert report.distilled["snippets"] > 1
+    assert report.distilled["n_learned"] > 2
+
+
 def test_what_cannot_be_learned() -> None:
     """Each with what to do, and the model as it was."""
     model = build()
