@@ -253,6 +253,19 @@ def test_positions_that_are_counted_from_the_pad_token(n_positions: int) -> None
     assert report.distilled["n_learned"] > 2
 
 
+def test_two_tensors_under_a_tied_config() -> None:
+    """The tensors decide: a table and a head, each with rows of its own."""
+    plain, model = build("llama"), build("llama-tied", rope_theta=500_000.0)
+    with torch.no_grad():
+        head = model.lm_head.weight + 0.01
+    model.lm_head.weight = torch.nn.Parameter(head.clone())
+    plain.load_state_dict(model.state_dict())
+    for each in (plain, model):
+        distilled(each, TEXTS, start="first-last")  # another one for a head
+    for one, two in zip(tables(plain), tables(model), strict=True):
+        assert torch.equal(one, two)
+
+
 def test_what_cannot_be_learned() -> None:
     """Each with what to do, and the model as it was."""
     model = build()
