@@ -231,6 +231,25 @@ def test_a_model_for_several_tasks_is_an_encoder() -> None:
     assert report.distilled["nats_per_token"] is None
 
 
+def test_several_states_of_each_token() -> None:
+    """Gemma 3n carries four streams through its layers: all of them are compared."""
+    model = build("gemma3n-per-layer")
+    _, report = distilled(model, TEXTS, epochs=20, step_tokens=30)
+    first, last = report.distilled["distance"]
+    assert last < 0.7 * first
+    assert report.distilled["nats_per_token"] is not None
+
+
+def test_a_classifier_without_a_pad_token() -> None:
+    """It refuses several texts at once, so that its body is run."""
+    config = build("llama").config
+    config.pad_token_id = None
+    model = transformers.LlamaForSequenceClassification(config).eval()
+    _, report = distilled(model, TEXTS, epochs=20, step_tokens=30)
+    first, last = report.distilled["distance"]
+    assert last < 0.7 * first
+
+
 def test_the_new_reading_fits_the_positions() -> None:
     """English tokens for a model of Hindi ones: Hindi is then read in many more tokens."""
     old = small_models.old_tokenizer(small_models.HINDI, 340)
