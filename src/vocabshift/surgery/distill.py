@@ -70,11 +70,7 @@ def learn_rows_of_saved(
     dry_run: bool = False,
 ) -> tuple[Learned, dict[str, Any]]:
     """`learn_rows` for the model in a folder, which is loaded on the device of the options."""
-    import torch
-
-    device = torch_device(options.distill.device or "cpu")
-    dtype = torch.float32 if device.type == "cpu" else None  # half precision is slow on a CPU
-    model = load_to_run(folder, dtype, options.init).to(device)
+    model = _saved(folder, options)
     return learn_rows(
         model,
         find_matrices(model),
@@ -84,6 +80,20 @@ def learn_rows_of_saved(
         progress=progress,
         dry_run=dry_run,
     )
+
+
+def check_saved(folder: Path, options: TransferOptions) -> None:
+    """What `learn_rows_of_saved` would raise about the model, its layer or the device."""
+    check_teacher(_saved(folder, options), options.distill.layer)
+
+
+def _saved(folder: Path, options: TransferOptions) -> Any:
+    """The model in a folder, to be run on the device of the options."""
+    import torch
+
+    device = torch_device(options.distill.device or "cpu")
+    dtype = torch.float32 if device.type == "cpu" else None  # half precision is slow on a CPU
+    return load_to_run(folder, dtype, options.init).to(device)
 
 
 def learn_rows(
