@@ -80,6 +80,22 @@ def test_a_folder_is_streamed(source, capsys) -> None:
     assert tokenizer.row_count <= result["rows"]
 
 
+def test_weights_in_another_format(source, tmp_path) -> None:
+    """They are loaded whole to be written; rows are learned in float32, and on the device."""
+    corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
+    options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
+    transfer_folder(source, tmp_path / "new", tmp_path / "streamed", options)
+    torch.save(tensors(source), source / "pytorch_model.bin")
+    for file in source.glob("*.safetensors*"):
+        file.unlink()
+    elsewhere = replace(options, distill=replace(OPTIONS, device="abacus"))
+    with pytest.raises(ValueError, match="no device 'abacus' here"):
+        transfer_folder(source, tmp_path / "new", tmp_path / "out", elsewhere)
+    transfer_folder(source, tmp_path / "new", tmp_path / "out", options)
+    one, two = tensors(tmp_path / "streamed"), tensors(tmp_path / "out")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
 def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None:
     """Killed while it learns, then while it writes; a run with other options starts afresh."""
     monkeypatch.setattr(lesson, "_SAVE_SECONDS", 0.0)
