@@ -80,6 +80,22 @@ def test_a_folder_is_streamed(source, capsys) -> None:
     assert tokenizer.row_count <= result["rows"]
 
 
+def test_weights_in_another_format(source, tmp_path) -> None:
+    """They are loaded whole to be written; rows are learned in float32, and on the device."""
+    corpus = vs.Corpus.from_files({"hi": tmp_path / "text.txt"})
+    options = TransferOptions(init="distill", corpus=corpus, distill=OPTIONS)
+    transfer_folder(source, tmp_path / "new", tmp_path / "streamed", options)
+    torch.save(tensors(source), source / "pytorch_model.bin")
+    for file in source.glob("*.safetensors*"):
+        file.unlink()
+    elsewhere = replace(options, distill=replace(OPTIONS, device="abacus"))
+    with pytest.raises(ValueError, match="no device 'abacus' here"):
+        transfer_folder(source, tmp_path / "new", tmp_path / "out", elsewhere)
+    transfer_folder(source, tmp_path / "new", tmp_path / "out", options)
+    one, two = tensors(tmp_path / "streamed"), tensors(tmp_path / "out")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
 def test_a_killed_run_gives_the_same_rows(source, tmp_path, monkeypatch) -> None:
     """Killed while it learns, then while it writes; a run with other options starts afresh."""
     monkeypatch.setattr(lesson, "_SAVE_SECONDS", 0.0)
@@ -208,14 +224,46 @@ def test_an_adapter_of_the_hub_is_moved_like_one_in_a_folder(
     assert "its peft_type is 'IA3', and LORA is needed" in capsys.readouterr().err
 
 
-def test_adapt_distills(tmp_path, capsys) -> None:
-    """Exchanged tokens are learned from the text that they were learned from."""
+def adapt(place: Path, *more: str) -> int:
+    """Exchange five tokens; the exit status."""
+    command = ["adapt", place / "model", "--corpus", f"hi={place / 'text.txt'}"]
+    command += ["--n-tokens", "5", "--min-frequency", "2", "--no-score", "-o", place / "out"]
+    return main([*map(str, command), "--init", "distill", *more])
+
+
+@pytest.fixture
+def larger(tmp_path) -> Path:
+    """The folder of a model with tokens to exchange, and of the text that they are learned from."""
     old = small_models.old_tokenizer(size=300)
     small_models.save(small_models.build("llama", old), old, tmp_path / "model")
     (tmp_path / "text.txt").write_text("\n".join(small_models.HINDI * 6), encoding="utf-8")
-    command = ["adapt", tmp_path / "model", "--corpus", f"hi={tmp_path / 'text.txt'}"]
-    command += ["--n-tokens", "5", "--min-frequency", "2", "--no-score", "-o", tmp_path / "out"]
-    assert 0 == main([*map(str, command), *FLAGS[:4], "--json"])
+    return tmp_path
+
+
+def test_adapt_distills(larger, capsys) -> None:
+    """Exchanged tokens are learned from the text that they were learned from."""
+    assert 0 == adapt(larger, *FLAGS[2:4], "--json")
     result = json.loads(capsys.readouterr().out)
     assert "distill" == result["init"]
     assert result["n_initialized"] == result["distilled"]["n_learned"]
+
+
+def test_adapt_lists_the_tokens_without_snippets(larger, capsys) -> None:
+    """Their number is in the summary, their ids are in the folder."""
+    assert 0 == adapt(larger, "--distill-tokens", "20", "--json")
+    result = json.loads(capsys.readouterr().out)
+    figures = json.loads((larger / "out" / "vocabshift.json").read_text())["figures"]
+    lacking = figures["distilled"]["without_snippets"]
+    assert result["distilled"]["without_snippets"] == len(lacking) > 0
+    new, old = vs.load_tokenizer(larger / "out"), vs.load_tokenizer(larger / "model")
+    assert not {new.token_bytes[i] for i in lacking} & {*old.token_bytes.values()}
+
+
+def test_adapt_refuses_before_it_learns_tokens(larger, capsys, monkeypatch) -> None:
+    """Counting a large corpus takes hours, and the model says at once what it lacks."""
+    monkeypatch.setattr("vocabshift.workflows.adapt_model.adapt_tokenizer", None)
+    assert 2 == adapt(larger, "--distill-layer", "9")
+    assert "layer is 9, and LlamaForCausalLM has 1 layers" in capsys.readouterr().err
+    assert 2 == adapt(larger, "--distill-device", "abacus")
+    assert "no device 'abacus' here" in capsys.readouterr().err
+    assert not list(larger.glob("out*"))

@@ -251,6 +251,8 @@ def find_matrices(model: Any) -> Matrices:
                 found[tensor.data_ptr()] = as_table(table, (alias,), tensor)
     embeddings, head = input_embeddings(model), output_embeddings(model)
     tied = head is not None and head.weight.data_ptr() == embeddings.weight.data_ptr()
+    if head is not None and not tied and (at := head.weight.data_ptr()) in found:
+        found[at] = replace(found[at], role="head")  # two tensors, whatever the config says
     pad_is_fixed = counts_positions_from_pad(type(model), model.config)
     return Matrices(tuple(found.values()), tied, pad_is_fixed)
 

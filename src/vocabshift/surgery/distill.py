@@ -26,6 +26,7 @@ from vocabshift.models.load import (
     torch_device,
 )
 from vocabshift.models.tables import Matrices, find_matrices, output_embeddings
+from vocabshift.models.token_loss import probing
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.lesson import Lesson
@@ -69,11 +70,7 @@ def learn_rows_of_saved(
     dry_run: bool = False,
 ) -> tuple[Learned, dict[str, Any]]:
     """`learn_rows` for the model in a folder, which is loaded on the device of the options."""
-    import torch
-
-    device = torch_device(options.distill.device or "cpu")
-    dtype = torch.float32 if device.type == "cpu" else None  # half precision is slow on a CPU
-    model = load_to_run(folder, dtype, options.init).to(device)
+    model = _saved(folder, options)
     return learn_rows(
         model,
         find_matrices(model),
@@ -83,6 +80,20 @@ def learn_rows_of_saved(
         progress=progress,
         dry_run=dry_run,
     )
+
+
+def check_saved(folder: Path, options: TransferOptions) -> None:
+    """What `learn_rows_of_saved` would raise about the model, its layer or the device."""
+    check_teacher(_saved(folder, options), options.distill.layer)
+
+
+def _saved(folder: Path, options: TransferOptions) -> Any:
+    """The model in a folder, to be run on the device of the options."""
+    import torch
+
+    device = torch_device(options.distill.device or "cpu")
+    dtype = torch.float32 if device.type == "cpu" else None  # half precision is slow on a CPU
+    return load_to_run(folder, dtype, options.init).to(device)
 
 
 def learn_rows(
@@ -109,6 +120,8 @@ def learn_rows(
     causal = is_causal(model)
     around = around_snippets(model, exchange, causal=causal)
     positions = positions_of(model)
+    if positions is not None and matrices.pad_is_fixed:  # the first has the id after the pad's
+        positions -= model.config.get_text_config().pad_token_id + 1
     most = [None if positions is None else positions - each.n_tokens for each in around]
     snippets = find_snippets(
         options.corpus,
@@ -188,10 +201,12 @@ def cost_of(lesson: Lesson) -> dict[str, Any]:
 
 def is_causal(model: Any) -> bool:
     """Whether the model has a head that predicts the next token."""
-    if output_embeddings(model) is None or "MaskedLM" in type(model).__name__:
+    name = type(model).__name__
+    if output_embeddings(model) is None or "MaskedLM" in name or "ForPreTraining" in name:
         return False
     try:
-        check_causal(model)
+        with probing(model):  # dropout would change what two calls have in common
+            check_causal(model)
     except ValueError:
         return False
     return True

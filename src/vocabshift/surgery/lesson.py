@@ -25,6 +25,7 @@ from vocabshift.surgery.snippets import Around, Snippet, digest_of
 from vocabshift.surgery.student import (
     Head,
     TrainedRows,
+    by_token,
     head_tail,
     hidden_states,
     looked_up,
@@ -211,7 +212,7 @@ class Lesson:
                 at, targets = self._targets(new["input_ids"], lengths)
                 with self._head.reading(at, targets) as nats:
                     outputs = self._student(**new, output_hidden_states=True, use_cache=False)
-                found = outputs.hidden_states[self._options.layer]
+                found = by_token(outputs.hidden_states[self._options.layer])
         if not wanted:
             return zero, nats[0]
         told = torch.cat(wanted)

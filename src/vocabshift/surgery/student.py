@@ -55,7 +55,7 @@ def check_teacher(model: Any, layer: int) -> None:
     weight = input_embeddings(model).weight
     ids = torch.zeros((1, 2), dtype=torch.int64, device=weight.device)
     with probing(model), _headless(model):
-        outputs = model(input_ids=ids, output_hidden_states=True, use_cache=False)
+        outputs = _readable(model)(input_ids=ids, output_hidden_states=True, use_cache=False)
     states = getattr(outputs, "hidden_states", None)
     if not states:
         raise ValueError(f"{name} does not give its hidden states; choose another initializer")
@@ -64,20 +64,33 @@ def check_teacher(model: Any, layer: int) -> None:
             f"layer is {layer}, and {name} has {len(states) - 1} layers: give 0 (the embeddings) "
             f"to {len(states) - 1}, or count from the last with -1 to -{len(states)}"
         )
-    if states[layer].shape[:2] != (1, 2):
+    if by_token(states[layer]).shape[:2] != (1, 2):
         shape = tuple(states[layer].shape)
         raise ValueError(
-            f"{name} keeps several hidden states for each token in layer {layer} ({shape} for two "
-            "tokens); give another layer or another initializer"
+            f"{name} does not keep one hidden state for each token in layer {layer} ({shape} for "
+            "two tokens); give another layer or another initializer"
         )
 
 
 def hidden_states(model: Any, inputs: dict[str, Any], layer: int) -> torch.Tensor:
     """(batch, length, width) of one layer; the head is not applied."""
     with _headless(model):
-        states = model(**inputs, output_hidden_states=True, use_cache=False).hidden_states
-    found: torch.Tensor = states[layer]
-    return found
+        states = _readable(model)(**inputs, output_hidden_states=True, use_cache=False)
+    return by_token(states.hidden_states[layer])
+
+
+def by_token(states: torch.Tensor) -> torch.Tensor:
+    """(batch, length, width) of the states of one layer.
+
+    Where a model carries several for each token, (n, batch, length, width), they stand side by side
+    (Gemma 3n).
+    """
+    return states.movedim(0, -2).flatten(-2) if states.dim() == 4 else states
+
+
+def _readable(model: Any) -> Any:
+    """What to run for hidden states: the body of a classifier, which may ask for a pad token."""
+    return model.base_model if output_embeddings(model) is None else model
 
 
 @contextmanager

@@ -115,12 +115,13 @@ def transfer_folder(
         matrices = find_matrices(model)
         plan = make_plan(model, matrices, old, new, options)
         if saved is None:
+            source = local_folder(model_source)
             if options.init == DISTILL and plan.match.sources.n_made:
-                exchange = _exchange(plan, old)
-                plan = _with_learned(plan, *learn_rows(model, matrices, exchange, options, **run))
+                learned = learn_rows_of_saved(source, _exchange(plan, old), options, **run)
+                plan = _with_learned(plan, *learned)
             if not dry_run:
                 _move(model, matrices, plan)
-            source, small = local_folder(model_source), _small_files(plan, config)
+            small = _small_files(plan, config)
             return write_loaded(
                 model, source, small, out, plan.report, force=force, dry_run=dry_run
             )

@@ -18,7 +18,6 @@ from vocabshift.progress import Progress
 from vocabshift.results import Results
 from vocabshift.storage.outcome import Outcome, outcome, read_provenance
 from vocabshift.storage.output import CHECKPOINTS
-from vocabshift.surgery.methods import check_init
 from vocabshift.surgery.options import AUTO, DistillOptions, TransferOptions
 from vocabshift.surgery.report import TransferReport
 from vocabshift.surgery.transfer import transfer_folder
@@ -166,8 +165,9 @@ def adapt_model(
         keep_checkpoints=True,
         resume=resume,
     ) as output:
-        check_options(old, n_tokens, pre_tokenizer, options)
-        check_init(TransferOptions(init=init, donor=donor, corpus=corpus, distill=distill))
+        distill = replace(distill, device=distill.device or device)
+        moving = TransferOptions(init=init, seed=seed, donor=donor, corpus=learned, distill=distill)
+        check_options(old, n_tokens, pre_tokenizer, options, folder=folder, moving=moving)
         now = transfer_folder(folder, old, out, force=force, dry_run=True)  # refuses early
         scorer = _Scorer(excerpt(judged, score_bytes) if with_score else None, device, progress)
         scorer.read(folder, old, BEFORE)
@@ -187,14 +187,10 @@ def adapt_model(
             **options,
             **run,
         )
-        moving = TransferOptions(
-            init=init,
-            seed=seed,
+        moving = replace(
+            moving,
             pad_to_multiple_of=now.old_rows,  # keep the number of rows, padding included
             id_map=adaptation.id_map,
-            donor=donor,
-            corpus=learned,
-            distill=replace(distill, device=distill.device or device),
             score=bits_per_byte(excerpt(learned, score_bytes)) if init == AUTO else None,
         )
         _tell(progress, "transfer")
@@ -290,6 +286,8 @@ def _write_about(done: ModelAdaptation, output: Outcome, asked: Mapping[str, Any
     transferred = read_provenance(output.folder)
     assert transferred is not None
     figures = {key: value for key, value in done.to_dict().items() if key != "out"}
+    if done.transfer.distilled:  # with the ids of tokens without snippets
+        figures["distilled"] = done.transfer.distilled
     fingerprint = done.adaptation.corpus_fingerprint
     output.record({**transferred["config"], **plain}, figures, corpus_fingerprint=fingerprint)
 

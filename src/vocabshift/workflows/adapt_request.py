@@ -15,6 +15,9 @@ from vocabshift.extension.named_tokens import AnyKind
 from vocabshift.extension.options import ExtensionOptions, repaired
 from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.pruning.options import PruningOptions, parse_keep
+from vocabshift.surgery.distill import check_saved
+from vocabshift.surgery.methods import check_init
+from vocabshift.surgery.options import DISTILL, TransferOptions
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import EVERY, hold_out
 from vocabshift.tokenizer.formats.load import as_tokenizer
@@ -37,9 +40,18 @@ def open_model(model: str | Path, *, only_named: bool = False) -> tuple[Path, An
 
 
 def check_options(
-    old: AnyKind, n_tokens: int | None, pre_tokenizer: str, options: Mapping[str, Any]
+    old: AnyKind,
+    n_tokens: int | None,
+    pre_tokenizer: str,
+    options: Mapping[str, Any],
+    *,
+    folder: Path,
+    moving: TransferOptions,
 ) -> None:
-    """Refuse early the options that pruning and extending would refuse after reading the model."""
+    """Refuse early the options that pruning and extending would refuse after reading the model.
+
+    And those of the transfer; "distill" reads the model for it.
+    """
     first = n_tokens or 1
     pruning = {key: options[key] for key in ("order", "keep") if key in options}
     extending = {key: options[key] for key in options.keys() - {"first", *pruning}}
@@ -51,6 +63,9 @@ def check_options(
     )
     if pre_tokenizer == "repaired":
         repaired(as_tokenizer(old))
+    check_init(moving)
+    if moving.init == DISTILL:
+        check_saved(folder, moving)
 
 
 def split_corpus(corpus: Corpus, text: Any, flag: str = "--text") -> tuple[Corpus, Corpus, str]:

@@ -210,6 +210,46 @@ def test_encoders_learn_by_hidden_states(kind: str) -> None:
     assert report.distilled["nats_per_token"] is None
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_a_model_in_training_learns_like_one_that_is_not(kind: str) -> None:
+    """Dropout is off, and does not make a causal model look like an encoder either."""
+    dropout = {"resid_pdrop": 0.5} if kind == "gpt2" else {"attention_dropout": 0.5}
+    at_rest, training = build(kind, **dropout), build(kind, **dropout).train()
+    reports = [distilled(each, TEXTS)[1] for each in (at_rest, training)]
+    assert reports[0].distilled["nats_per_token"] is not None
+    assert reports[0] == reports[1]
+    for one, two in zip(tables(at_rest), tables(training), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_a_model_for_several_tasks_is_an_encoder() -> None:
+    """BertForPreTraining has a head, and no logits by that name."""
+    bert = build("bert")
+    model = transformers.BertForPreTraining(bert.config).eval()
+    _, report = distilled(model, TEXTS)
+    assert report.distilled["n_learned"] > 2
+    assert report.distilled["nats_per_token"] is None
+
+
+def test_several_states_of_each_token() -> None:
+    """Gemma 3n carries four streams through its layers: all of them are compared."""
+    model = build("gemma3n-per-layer")
+    _, report = distilled(model, TEXTS, epochs=20, step_tokens=30)
+    first, last = report.distilled["distance"]
+    assert last < 0.7 * first
+    assert report.distilled["nats_per_token"] is not None
+
+
+def test_a_classifier_without_a_pad_token() -> None:
+    """It refuses several texts at once, so that its body is run."""
+    config = build("llama").config
+    config.pad_token_id = None
+    model = transformers.LlamaForSequenceClassification(config).eval()
+    _, report = distilled(model, TEXTS, epochs=20, step_tokens=30)
+    first, last = report.distilled["distance"]
+    assert last < 0.7 * first
+
+
 def test_the_new_reading_fits_the_positions() -> None:
     """English tokens for a model of Hindi ones: Hindi is then read in many more tokens."""
     old = small_models.old_tokenizer(small_models.HINDI, 340)
@@ -221,6 +261,28 @@ def test_the_new_reading_fits_the_positions() -> None:
     settings = TransferOptions(init="distill", corpus=[text])
     _, report = transfer_model(model, old=old, new=new, options=settings)
     assert report.distilled["snippets"] > 1
+
+
+@pytest.mark.parametrize("n_positions", [40, 80])
+def test_positions_that_are_counted_from_the_pad_token(n_positions: int) -> None:
+    """The embeddings of the positions up to its id are never read: so many tokens fewer fit."""
+    model = build("xlm-roberta", max_position_embeddings=n_positions)
+    _, report = distilled(model, ["बिल्ली और दूसरी बिल्ली वहाँ बैठी थी " * 3])
+    assert report.distilled["snippets"] > 1
+    assert report.distilled["n_learned"] > 2
+
+
+def test_two_tensors_under_a_tied_config() -> None:
+    """The tensors decide: a table and a head, each with rows of its own."""
+    plain, model = build("llama"), build("llama-tied", rope_theta=500_000.0)
+    with torch.no_grad():
+        head = model.lm_head.weight + 0.01
+    model.lm_head.weight = torch.nn.Parameter(head.clone())
+    plain.load_state_dict(model.state_dict())
+    for each in (plain, model):
+        distilled(each, TEXTS, start="first-last")  # another one for a head
+    for one, two in zip(tables(plain), tables(model), strict=True):
+        assert torch.equal(one, two)
 
 
 def test_what_cannot_be_learned() -> None:
