@@ -40,7 +40,7 @@ def draw(rows: list[Row], file: Path) -> None:
             arm = arm_of(name)
             if arm.init == "random":  # far outside
                 continue
-            marker = MARKERS.get(arm.trained, "s")
+            marker = MARKERS.get(arm.phase, "s")
             left.plot(*at, marker, color=COLORS[arm.tokenizer], markersize=5)
             if arm.trained == "none":
                 left.annotate(arm.init, at, fontsize=7, xytext=(4, 3), textcoords="offset points")

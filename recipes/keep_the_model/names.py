@@ -11,7 +11,9 @@ HERE = Path(__file__).parent
 BASE = "base"
 TOKENIZERS = (BASE, "extension", "superwords", "trimmed", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
-TRAINED = ("none", "new-rows", "lora", "ends", "all")
+SLOW = "-slow"
+"""Of `trained`: at the lower learning rate that finalists need, whose training is longer."""
+TRAINED = ("none", "new-rows", "lora", "ends", "all", f"all{SLOW}")
 OBJECTIVES = ("next-token", "matching", "matching-home")
 """Next-token loss; likelihood matching on all text; on home text alone, with the rest as before."""
 
@@ -37,6 +39,11 @@ class Arm:
         if self.init is None and self.trained == "none":
             words = words[:1]
         return "-".join([*words, *([self.objective] if self.is_matching else [])])
+
+    @property
+    def phase(self) -> str:
+        """What `cpt` calls what is trained."""
+        return self.trained.removesuffix(SLOW)
 
     @property
     def before(self) -> Arm:

@@ -136,7 +136,8 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
         for init in dict.fromkeys((arm.init, "fvt")):
             objective = f"-{arm.objective}" if arm.is_matching else ""
             wanted.append((f"{other}-{init}-{arm.trained}{objective}", n_bytes))
-            wanted.append((f"{other}-{init}-all", n_bytes))
+            whole = arm.trained if arm.phase == "all" else "all"
+            wanted.append((f"{other}-{init}-{whole}", n_bytes))
     if arm.trained not in ("none", "all"):
         wanted.append((name.replace(f"-{arm.trained}", "-all"), n_bytes))
     for key in dict.fromkeys(wanted):

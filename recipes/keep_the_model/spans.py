@@ -71,7 +71,8 @@ def main() -> None:
     found: list[Row] = []
     for name in (each for each in TOKENIZERS if each != BASE):
         new = vs.load_tokenizer(args.tokenizers / name)
-        same = {"what": "spans", "new": "+".join(args.new), "arm": f"{name}-fvt-none", "n_bytes": 0}
+        same = {"what": "spans", "on": "all", "new": "+".join(args.new)}
+        same |= {"arm": f"{name}-fvt-none", "n_bytes": 0}
         found += [rounded(same | row) for row in rows_of(old, new, texts)]
     add(args.output, found, key=KEY)
 

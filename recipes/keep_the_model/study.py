@@ -51,7 +51,7 @@ class NotPossibleError(Exception):
 def check_possible(arm: Arm) -> None:
     """Refuse an arm that this vocabshift cannot train."""
     try:
-        vs.Phase(trained=arm.trained, n_bytes=1)
+        vs.Phase(trained=arm.phase, n_bytes=1)
         if arm.is_matching:
             vs.LoopConfig(objective=MATCHING)
     except ValueError as error:
@@ -227,7 +227,7 @@ class Study:
             "model": str(source),
             "data": specs,
             "out": str(folder),
-            "trained": arm.trained,
+            "trained": arm.phase,
             "n_bytes": size,
             "learning_rate": self.plan["learning_rates"][arm.trained],
             "sequence_length": args.length,

@@ -47,7 +47,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 def _best(rows: list[Row]) -> str:
     """All lines, where any arm was measured on them."""
-    return ALL if any(row.get("on") == ALL for row in rows) else SOME
+    return ALL if _of(rows, "bits", on=ALL) else SOME
 
 
 def _of(rows: Iterable[Row], what: str, **facts: Any) -> list[Row]:
