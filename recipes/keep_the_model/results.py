@@ -115,10 +115,10 @@ def rows_of(runs: Runs, on: str) -> Iterator[Row]:
                 "high": found.high,
                 "bytes_per_token": sizes.sum() / first["tokens"][language],
             }
-            for against in pairs(runs, name, n_bytes):
-                yield difference(runs, own, against, language) | same | {"at_equal": "bytes"}
-            for against in in_equal_seconds(runs, name, n_bytes):
-                yield difference(runs, own, against, language) | same | {"at_equal": "seconds"}
+            for at_equal, others in (("bytes", pairs), ("seconds", in_equal_seconds)):
+                for against in others(runs, name, n_bytes):
+                    if row := difference(runs, own, against, language):
+                        yield row | same | {"at_equal": at_equal}
         yield cost(own) | same
         yield from (row | same for row in once(own))
 
@@ -146,41 +146,47 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
 
 
 def in_equal_seconds(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
-    """The other finalists with the text that each reads in as many CPU seconds as the cheapest.
-
-    One that was not run again with less text is the cheapest itself, or hardly dearer. Only runs
-    whose recorded seconds agree within 10 % are pairs.
-    """
-    least = {arm: size for arm, size in sorted(runs, reverse=True) if size}
-    if len(set(least.values())) > 1 and least.get(name) == n_bytes:
-        for arm, size in least.items():
-            ours, theirs = seconds(runs[name, n_bytes][0]), seconds(runs[arm, size][0])
-            if arm > name and max(ours, theirs) <= 1.1 * min(ours, theirs):
+    """Arms at the same rate that read more or less text in as many CPU seconds, within 10 %."""
+    if not n_bytes:
+        return
+    ours = seconds(runs[name, n_bytes])
+    for arm, size in sorted(runs):
+        is_other = arm > name and size not in (0, n_bytes)
+        if is_other and arm_of(arm).trained == arm_of(name).trained:
+            theirs = seconds(runs[arm, size])
+            if max(ours, theirs) <= 1.1 * min(ours, theirs):
                 yield arm, size
 
 
-def seconds(run: Row) -> float:
-    """CPU seconds of rows, teaching and training."""
-    training = run["training"]
-    taught = training.get("teaching", {}).get("cpu_seconds", 0.0)
-    return float(run["making"]["cpu_seconds"] + training["cpu_seconds"] + taught)
+def seconds(own: list[Row]) -> float:
+    """CPU seconds of rows, teaching and training: the sum of medians over seeds."""
+    training = [run["training"] for run in own]
+    taught = [each.get("teaching", {}).get("cpu_seconds", 0.0) for each in training]
+    trained = statistics.median(each["cpu_seconds"] for each in training)
+    return float(own[0]["making"]["cpu_seconds"] + trained + statistics.median(taught))
 
 
 def difference(runs: Runs, own: list[Row], against: tuple[str, int], language: str) -> Row:
-    """Of an arm and another, on the same documents; below zero the arm is better."""
+    """Of an arm and another, on the same documents; below zero the arm is better.
+
+    Empty where no seed was run of both.
+    """
     other = runs[against]
     if not against[1]:  # nothing was drawn by seed
-        other = other * len(own)
-    n = min(len(own), len(other))
-    ours, sizes = amounts(own[:n], language)
-    theirs, _ = amounts(other[:n], language)
+        other = [run | {"seed": seed["seed"]} for run in other[:1] for seed in own]
+    theirs_by_seed = {run["seed"]: run for run in other}
+    both = [run for run in own if run["seed"] in theirs_by_seed]
+    if not both:
+        return {}
+    ours, sizes = amounts(both, language)
+    theirs, _ = amounts([theirs_by_seed[run["seed"]] for run in both], language)
     found = over_seeds_and_documents(ours - theirs, sizes)
     return {
         "what": "difference",
         "language": language,
         "against": against[0],
         "against_bytes": against[1],
-        "seeds": n,
+        "seeds": len(both),
         "value": found.value,
         "low": found.low,
         "high": found.high,
@@ -189,7 +195,7 @@ def difference(runs: Runs, own: list[Row], against: tuple[str, int], language: s
 
 
 def cost(own: list[Row]) -> Row:
-    """What making the rows and training them took, the mean over seeds, with the commands."""
+    """What making the rows and training them took, the median over seeds, with the commands."""
     training = [run.get("training", {}) for run in own]
     return {
         "what": "cost",
@@ -197,10 +203,12 @@ def cost(own: list[Row]) -> Row:
         "making_cpu_seconds": own[0]["making"]["cpu_seconds"],
         "making_wall_seconds": own[0]["making"]["wall_seconds"],
         **{
-            f"training_{key}": statistics.mean(each.get(key, 0) for each in training)
+            f"training_{key}": statistics.median(each.get(key, 0) for each in training)
             for key in ("cpu_seconds", "wall_seconds", "n_tokens", "n_steps")
         },
-        "teaching_cpu_seconds": training[0].get("teaching", {}).get("cpu_seconds", 0.0),
+        "teaching_cpu_seconds": statistics.median(
+            each.get("teaching", {}).get("cpu_seconds", 0.0) for each in training
+        ),
         "rows": own[0]["rows"],
         "precision": PRECISIONS[own[0]["mixed_precision"]],
         "commands": [

@@ -18,6 +18,7 @@ import dataclasses
 import json
 import shlex
 import shutil
+import statistics
 import sys
 import threading
 import time
@@ -340,15 +341,23 @@ class Study:
                 yield arm, n_bytes, 0, "final"
 
     def sizes_at_equal_seconds(self, finalists: list[Arm]) -> dict[Arm, int]:
-        """Bytes of each finalist that cost as many CPU seconds as the cheapest one does in full."""
+        """Bytes of each finalist that cost as many CPU seconds as the cheapest one does in full.
+
+        What teaching and training took is a median over the seeds that were run.
+        """
         seconds: dict[Arm, tuple[float, float]] = {}
         for arm in finalists:
-            file = self.result(arm, self.args.final_bytes, 0, "final")
-            if file.exists():
-                facts = json.loads(file.read_text(encoding="utf-8"))
-                made, training = facts["making"]["cpu_seconds"], facts["training"]
-                taught = training.get("teaching", {}).get("cpu_seconds", 0.0)
-                seconds[arm] = made, training["cpu_seconds"] + taught
+            files = (
+                self.result(arm, self.args.final_bytes, seed, "final")
+                for seed in range(self.args.seeds)
+            )
+            found = [json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists()]
+            if found:
+                training = [facts["training"] for facts in found]
+                taught = (each.get("teaching", {}).get("cpu_seconds", 0.0) for each in training)
+                trained = statistics.median(each["cpu_seconds"] for each in training)
+                made = found[0]["making"]["cpu_seconds"]
+                seconds[arm] = made, trained + statistics.median(taught)
         if len(seconds) < 2:
             return {}
         least = min(map(sum, seconds.values()))

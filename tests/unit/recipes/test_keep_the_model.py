@@ -73,7 +73,7 @@ def test_finalists_get_the_seconds_of_the_cheapest(
 ) -> None:
     """Rows count too; what a finalist would save by less than 5 % of the time is not run again."""
     study, names = program("keep_the_model/study.py"), program("keep_the_model/names.py")
-    args = Namespace(out=tmp_path, final_bytes=1_000_000)
+    args = Namespace(out=tmp_path, final_bytes=1_000_000, seeds=3)
     own = study.Study(args)
     costs = {"swap-fvt-all": (0, 100), "swap-distill-all": (50, 100), "extension-fvt-all": (4, 100)}
     costs["extension-distill-all"] = (150, 100)
@@ -82,6 +82,10 @@ def test_finalists_get_the_seconds_of_the_cheapest(
         facts: dict[str, Any] = {"making": {"cpu_seconds": made}}
         facts["training"] = {"cpu_seconds": trained - 10, "teaching": {"cpu_seconds": 10}}
         study.write(file, facts)
+        facts["training"]["cpu_seconds"] *= 9 if name == "swap-fvt-all" else 1  # a busy machine
+        for seed in (1, 2):
+            study.write(own.result(names.arm_of(name), 1_000_000, seed, "final"), facts)
+            facts["training"]["cpu_seconds"] = trained - 10
     arms = [study.arm_of(name) for name in costs]
     sizes = {arm.name: size for arm, size in own.sizes_at_equal_seconds(arms).items()}
     assert sizes == {"swap-distill-all": 500_000}
@@ -130,6 +134,11 @@ def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
     less = results.difference(runs, own, ("swap-fvt-all", 400), "hi")
     assert less["seeds"] == 1
     assert less["value"] == pytest.approx(-0.1)
+    runs["extension-fvt-all", 400] = [run(1, 1.6), run(2, 1.9)]
+    early = results.difference(runs, own, ("extension-fvt-all", 400), "hi")
+    assert early["seeds"] == 1  # both read the second
+    assert early["value"] == pytest.approx(0.1)
+    assert not results.difference(runs, runs["swap-fvt-all", 400], ("extension-fvt-all", 400), "hi")
     equal = list(results.in_equal_seconds(runs, "extension-fvt-all", 1000))
     assert equal == [("swap-fvt-all", 400)]
     runs["swap-fvt-all", 400] = [run(0, 1.6, seconds=120)]
