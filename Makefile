@@ -12,6 +12,7 @@ HINDI ?= $(wildcard ../shared/data/train/hi.txt.zst)
 # Tests that share what is costly to load go to one worker: a module, or a group that has a name.
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 MINUTES ?= 10
+SEED ?= 0
 SANITIZER ?= address
 
 VENV := .venv
@@ -85,7 +86,7 @@ fuzz-core: $(VENV)/.dev
 	$(BIN)/cmake -S cpp -B build/fuzz -G Ninja -DVOCABSHIFT_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
 	$(BIN)/cmake --build build/fuzz
-	$(BIN)/python benchmarks/fuzz_core.py build/fuzz --minutes $(MINUTES)
+	$(BIN)/python benchmarks/fuzz_core.py build/fuzz --minutes $(MINUTES) --seed $(SEED)
 
 # A copy of the package with a sanitized core comes before the installed one on PYTHONPATH; a test
 # checks that it is the one loaded. Leaks are not reported: Python frees much only when it exits. The

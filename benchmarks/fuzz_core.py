@@ -5,9 +5,10 @@
 
 The targets are the programs of `cpp/fuzz`, built with the address and undefined-behaviour
 sanitizers. Two run at a time. They begin with our sample texts and named patterns and keep what
-reaches new code in BUILD/corpus, where the next run goes on. Prints executions, edges reached and
-findings; a finding ends the run with an error and the command that repeats it. `--record` adds the
-executions to `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
+reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and without that folder
+the same inputs come in the same order. Prints executions, edges reached and findings; a finding ends
+the run with an error and the command that repeats it. `--record` adds the executions to
+`fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -74,15 +75,15 @@ def write_seeds(target: str, folder: Path) -> None:
         )
 
 
-def run(target: str, program: Path, build: Path, seconds: int) -> Run:
-    """One target for so many seconds."""
+def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run:
+    """One target for so many seconds; a seed of 0 is drawn."""
     corpus, findings = build / "corpus" / target, build / "findings" / target
     write_seeds(target, corpus)
     findings.mkdir(parents=True, exist_ok=True)
     command = [
         *(str(program), str(corpus), f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}"),
         *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1"),
-        f"-artifact_prefix={findings}/",
+        *(f"-seed={seed}", f"-artifact_prefix={findings}/"),
     ]
     environment = os.environ | {
         "ASAN_OPTIONS": "detect_leaks=1",
@@ -130,6 +131,9 @@ def main() -> None:
     parser.add_argument("build", type=Path, help="where cmake built the targets")
     parser.add_argument("--minutes", type=float, default=5, help="for all targets together")
     parser.add_argument("--only", nargs="+", help="these targets")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of what is drawn (0: another each time)"
+    )
     parser.add_argument("--record", action="store_true", help="into fuzz_core.jsonl and RESULTS.md")
     options = parser.parse_args()
     programs = targets(options.build)
@@ -140,7 +144,11 @@ def main() -> None:
         )
     seconds = max(1, round(options.minutes * 60 * min(AT_A_TIME, len(names)) / len(names)))
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        runs = list(pool.map(lambda name: run(name, programs[name], options.build, seconds), names))
+        runs = list(
+            pool.map(
+                lambda name: run(name, programs[name], options.build, seconds, options.seed), names
+            )
+        )
     print(table(runs))
     if options.record:
         with RECORD.open("a", encoding="utf-8") as out:
