@@ -261,6 +261,7 @@ def test_text_in_memory_and_sizes_from_the_curve(place: Path, tmp_path: Path) ->
         ({"--init": ["omp"]}, "needs donor="),
         ({"--held-out": ["hi={place}/hi.txt"]}, "the held-out text lacks en"),
         ({"--swap-recipe": ["nothing"]}, "unknown recipe 'nothing'"),
+        ({"--sequence-length": ["9999"]}, "sequence_length is 9999 and the model has"),
     ],
 )
 def test_requests_that_cannot_be_met(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.loop import pretrain
+from vocabshift.cpt.loop import check_model, pretrain
 from vocabshift.cpt.steps import Step
 from vocabshift.evaluation.scoring.score import DocumentScore, score_documents
 from vocabshift.extension.options import ExtensionOptions
@@ -100,21 +100,8 @@ class ModelPilots:
                 raise TimeIsOverError(f"{step.n_bytes:,} of {size:,} bytes were read")
 
         batch_size = max(1, round(options.step_bytes / sequence_bytes))
-        steps = pretrain(
-            moved.model,
-            moved.tokenizer,
-            texts,
-            phases=[
-                Phase(trained=options.trained, n_bytes=size, learning_rate=options.learning_rate)
-            ],
-            config=LoopConfig(
-                sequence_length=options.sequence_length,
-                batch_size=batch_size,
-                seed=options.seed,
-                spike_factor=0,  # rows that were just made have high losses at first
-            ),
-            on_step=after,
-        )
+        settings = self._settings(size, batch_size)
+        steps = pretrain(moved.model, moved.tokenizer, texts, **settings, on_step=after)
         pilot = self._scored(
             moved,
             candidate,
@@ -152,7 +139,8 @@ class ModelPilots:
         if candidate.way != KEEP:
             self._tokenizer(candidate)  # may not be possible: known before a model is loaded
         model = load_causal_model(self._folder, dtype="float32", device=self._device)
-        if candidate.way == KEEP:
+        if candidate.way == KEEP:  # the first: what no pilot can be trained with ends the run
+            check_model(model, self._old.row_count, **self._settings())
             return _Moved(model, self._old)
         assert candidate.init is not None
         phase = f"rows {candidate.name}"
@@ -176,6 +164,15 @@ class ModelPilots:
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         self._checkpoints.save(phase, lambda path: _save_tables(model, path), {"cpu_seconds": cpu})
         return _Moved(model, tokenizer, seconds_kept=seconds)
+
+    def _settings(self, n_bytes: int = 1, batch_size: int = 1) -> dict[str, Any]:
+        """How pilots are trained, as arguments of `pretrain`."""
+        options, length = self._options, self._options.sequence_length
+        phase = Phase(trained=options.trained, n_bytes=n_bytes, learning_rate=options.learning_rate)
+        config = LoopConfig(  # rows that were just made have high losses at first
+            sequence_length=length, batch_size=batch_size, seed=options.seed, spike_factor=0
+        )
+        return {"phases": [phase], "config": config}
 
     def _scored(
         self,
