@@ -170,6 +170,43 @@ def test_rows_that_the_model_is_run_for_are_made_once(
     assert [1000.0, 1000.0] == made  # both say what the rows took
 
 
+def test_rows_that_the_model_is_run_for_keep_to_the_time(
+    place: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run tells what they take; a run stops to learn them when its time is over."""
+    argv = words(place, tmp_path / "out", "--ways", "extend", "--dry-run", "--json")
+    argv[argv.index("--init") + 1 : argv.index("--init") + 2] = ["fvt", "distill"]
+    assert 0 == main(argv)
+    keep, fvt, distill, *_ = json.loads(capsys.readouterr().out)["pilots"]
+    assert "extend-12-distill" == distill["pilot"]
+    assert fvt["seconds"] == keep["seconds"] < distill["seconds"]
+
+    now = [0.0]
+    learn = transfer_module.learn_rows
+
+    def slow(*args: Any, **options: Any) -> Any:
+        now[0] = 400.0
+        return learn(*args, **options)
+
+    monkeypatch.setattr(transfer_module, "learn_rows", slow)
+    result = vs.decide(
+        place / "model",
+        vs.Corpus.from_specs([f"hi={place}/hi.txt"]),
+        vs.Corpus.from_specs([f"en={place}/en.txt"]),
+        tmp_path / "out",
+        vs.DecideOptions(
+            minutes=10,
+            ways=("extend",),
+            extend_tokens=(12,),
+            inits=("distill",),
+            sequence_length=16,
+        ),
+        clock=lambda: now[0],
+    )
+    why = "not screened: its rows were not made in time"
+    assert result["left_out"] == {"extend-12-distill": why}
+
+
 def test_a_blank_held_out_text_is_refused(place: Path, tmp_path: Path, capsys: Any) -> None:
     text = "\n".join(["   ", *small_models.HINDI[:14]])
     (tmp_path / "hi.txt").write_text(text, encoding="utf-8")
@@ -261,6 +298,7 @@ def test_text_in_memory_and_sizes_from_the_curve(place: Path, tmp_path: Path) ->
         ({"--init": ["omp"]}, "needs donor="),
         ({"--held-out": ["hi={place}/hi.txt"]}, "the held-out text lacks en"),
         ({"--swap-recipe": ["nothing"]}, "unknown recipe 'nothing'"),
+        ({"--sequence-length": ["9999"]}, "sequence_length is 9999 and the model has"),
     ],
 )
 def test_requests_that_cannot_be_met(

@@ -292,6 +292,13 @@ def test_refused(cpt: Verb, run: Verb, place: Path, taught: Path, tmp_path: Path
     line = cpt(**given, data=[f"en={place / 'en.txt'}"], status=2)
     assert "let the teacher read the same text" in line
     assert "is not the model" in cpt(**given, teacher=str(place / "new"), status=2)
+    retokenized = tmp_path / "retokenized"  # the same weights
+    shutil.copytree(place / "old", retokenized)
+    plain = json.loads((retokenized / "tokenizer.json").read_text())
+    plain["model"]["merges"].pop()
+    (retokenized / "tokenizer.json").write_text(json.dumps(plain))
+    line = cpt(**given, teacher=str(retokenized), status=2)
+    assert "(teacher): it has another tokenizer; leave teacher out" in line
     assert "only 'likelihood-matching' has one" in cpt("objective=causal", **given, status=2)
     assert "make some with vocabshift teach" in cpt(teacher_logprobs=str(tmp_path), status=2)
 

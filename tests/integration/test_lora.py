@@ -211,7 +211,7 @@ def test_people_see_what_is_merged(run: Run, place: Path, tmp_path: Path, capsys
         (['phases.1.lora_targets=["lm_head"]'], "no linear layer of .* is called 'lm_head'"),
         (["phases.1.lora_rank=0"], "lora_rank is 0; at least 1 is needed"),
         (["phases.1.lora_rnk=2"], "unknown key 'lora_rnk'; the nearest that exists is 'lora_rank'"),
-        (["phases.1.lora_targets=3"], "lora_targets is 3; a list is needed"),
+        (["phases.1.lora_targets=3"], "lora_targets is 3; a list of strings is needed"),
         (["phases.1.trained=ends", "phases.1.end_layers=0"], "end_layers is 0"),
         (["new_ids=[65,900]"], "new_ids reach from 65 to 900"),
     ],

@@ -187,8 +187,15 @@ def _of_kind(key: str, value: Any, annotation: Any) -> Any:
                 return tuple(values)
         elif _is(value, kind):
             return value
-    names = " or ".join(_NAMES.get(kind, "a list") for kind in kinds if kind is not type(None))
+    names = " or ".join(_name_of(kind) for kind in kinds if kind is not type(None))
     raise ValueError(f"{key} is {value!r}; {names} is needed")
+
+
+def _name_of(kind: Any) -> str:
+    if typing.get_origin(kind) is not tuple:
+        return _NAMES[kind]
+    item = _NAMES[typing.get_args(kind)[0]]
+    return f"a list of {item.removeprefix('a ')}s"
 
 
 def _is(value: Any, kind: Any) -> bool:

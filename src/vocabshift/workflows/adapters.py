@@ -6,12 +6,21 @@ What `vocabshift merge` and `vocabshift transfer ADAPTER MODEL` do.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
-from vocabshift.models.adapter import base_of, digests, find_adapter, is_adapter, open_adapter
+from vocabshift.models.adapter import (
+    Adapter,
+    base_of,
+    digests,
+    find_adapter,
+    is_adapter,
+    open_adapter,
+)
 from vocabshift.models.contents import CHAT_TEMPLATES, WRITTEN, read_contents
 from vocabshift.models.folder import local_folder
 from vocabshift.models.shards import INDEX, open_checkpoint
@@ -27,6 +36,8 @@ from vocabshift.tokenizer.formats.load import open_tokenizer
 __all__ = ["is_adapter", "merge_adapter", "transfer_adapter"]
 
 _SMALL = ("*.json", "*.jinja", "*.model", "*.py", "*.txt")  # a tokenizer among them
+
+_TABLES = {"weight": 0, "lora_embedding_A": 1}  # part of a table -> its dimension of tokens
 
 
 def merge_adapter(
@@ -76,6 +87,7 @@ def merge_adapter(
             f"{folder} holds no safetensors weights, which are changed without loading the model; "
             "save it with save_pretrained of transformers first"
         )
+    _check_rows(opened, [find_adapter(adapter), base_of(opened)], folder)
     changes, figures = find_changes(opened, folder, checkpoint)
     plans = plan_changes(checkpoint, changes)
     weights = (*([INDEX] if checkpoint.index is not None else []), *(p.name for p in plans))
@@ -192,6 +204,43 @@ def _check_vocabulary(source: Path, base: str | None, tokens: id_map.TokenIdMap)
             )
         return []
     return ["neither the adapter nor its base has a tokenizer here: ids were not checked"]
+
+
+def _check_rows(adapter: Adapter, places: Sequence[str | Path | None], folder: Path) -> None:
+    """VocabMismatchError where a row of the adapter is another token in the base in `folder`.
+
+    `places`: where the tokenizer that the adapter was trained with may be. A token that only one of
+    the two has is none that was moved: people add some in training.
+    """
+    given = adapter.config.get("trainable_token_indices") or []
+    ids = set(chain.from_iterable(given.values() if isinstance(given, Mapping) else [given]))
+    parts = [part for module in adapter.modules.values() for part in module.items()]
+    sizes = [tensor.shape[_TABLES[name]] for name, tensor in parts if name in _TABLES]
+    n_rows = max(sizes, default=0)
+    if not (ids or n_rows):
+        return
+    theirs = _tokens(folder)
+    own = next((found for place in places if place and (found := _tokens(Path(place)))), {})
+    if own and n_rows > max(own):
+        ids |= own.keys()  # a whole table
+    for token_id in sorted(ids & own.keys() & theirs.keys()):
+        if own[token_id] != theirs[token_id]:
+            raise VocabMismatchError(
+                f"the adapter has a row for token {token_id}, which is {own[token_id]!r} in its "
+                f"tokenizer and {theirs[token_id]!r} in that of {folder}: it was trained with "
+                "another vocabulary; see: vocabshift transfer ADAPTER MODEL"
+            )
+
+
+def _tokens(folder: Path) -> dict[int, str]:
+    """The tokens of the tokenizer in a folder by id; none where there is no tokenizer."""
+    if not folder.is_dir():
+        return {}
+    try:
+        vocab = open_tokenizer(folder).backend.get_vocab(with_added_tokens=True)
+    except InvalidTokenizerError:
+        return {}
+    return {token_id: token for token, token_id in vocab.items()}
 
 
 def _small(folder: Path) -> set[str]:

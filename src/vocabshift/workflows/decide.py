@@ -282,13 +282,15 @@ def _dry_run(
     n_ways = len({each.way for each in listed}) - 1  # the best of each is trained in any case
     n_trained = min(max(options.finalists, n_ways), len(listed) - 1) + 1
     n_bytes = options.n_bytes
+    screening = [keep.seconds + work.row_seconds(each, keep) for each in listed]
     if n_bytes is None:  # as many as fit into what screening leaves
         assert options.minutes is not None
-        screening = min(len(listed) * keep.seconds, SCREENING * 60 * options.minutes)
-        ledger = Ledger(options.minutes, lambda: 0.0, already=screening)
+        already = min(sum(screening), SCREENING * 60 * options.minutes)
+        ledger = Ledger(options.minutes, lambda: 0.0, already=already)
         n_bytes = training_bytes([keep] * n_trained, work, options, ledger)[KEEP]
     training = n_bytes / work.training_speed(keep)
-    rows = [{"pilot": each.name, "stage": "screen", "seconds": keep.seconds} for each in listed]
+    timed = zip(listed, screening, strict=True)
+    rows = [{"pilot": each.name, "stage": "screen", "seconds": took} for each, took in timed]
     rows += [
         {"pilot": f"finalist {n}" if n else KEEP, "stage": "train", "seconds": training}
         for n in range(n_trained)

@@ -6,7 +6,7 @@ Imports nothing heavy, so that the command line can read the defaults.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -134,3 +134,8 @@ def candidates(
             yield Candidate("superwords", n_tokens, init, n_superwords)
         for n_tokens in swaps:
             yield Candidate("swap", n_tokens, init)
+
+
+def size_of(texts: Iterable[str]) -> int:
+    """Bytes of UTF-8."""
+    return sum(len(text.encode("utf-8")) for text in texts)

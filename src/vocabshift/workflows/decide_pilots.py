@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vocabshift.cpt.config import LoopConfig, Phase
-from vocabshift.cpt.loop import pretrain
+from vocabshift.cpt.loop import check_model, pretrain
 from vocabshift.cpt.steps import Step
 from vocabshift.evaluation.scoring.score import DocumentScore, score_documents
 from vocabshift.extension.options import ExtensionOptions
@@ -28,8 +28,8 @@ from vocabshift.surgery.options import DISTILL
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
-from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions
-from vocabshift.workflows.decide_schedule import Pilot, TimeIsOverError
+from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, size_of
+from vocabshift.workflows.decide_schedule import Pilot, TimeIsOverError, stopped_by
 from vocabshift.workflows.extend import extend_to_folder
 from vocabshift.workflows.train import train_to_folder
 from vocabshift.workflows.transfer import transfer
@@ -65,13 +65,13 @@ class ModelPilots:
         self._threads, self._progress = threads, progress
         self._shares = options.shares({side: text.languages for side, text in learned.items()})
 
-    def screen(self, candidate: Candidate) -> Pilot:
+    def screen(self, candidate: Candidate, is_over: Callable[[], bool] = lambda: False) -> Pilot:
         """Make tokenizer and rows, and score without training."""
         kept = self._kept("screen", candidate)
         if kept is not None:
             return kept
         began, cpu = time.perf_counter(), time.process_time()
-        moved = self._moved(candidate)
+        moved = self._moved(candidate, is_over)
         made = time.process_time() - cpu + moved.cpu_before
         pilot = self._scored(moved, candidate, "screen", began=began, cpu_seconds=made)
         return self._keep("screen", pilot)
@@ -87,7 +87,7 @@ class ModelPilots:
             return kept
         options = self._options
         began, cpu = time.perf_counter(), time.process_time()
-        moved = self._moved(candidate)
+        moved = self._moved(candidate, is_over)
         texts = [text for _, text in self._drawn(n_bytes).texts()]
         size = size_of(texts)
         _, offsets = Encoder(moved.tokenizer).encode_batch(texts)
@@ -100,21 +100,8 @@ class ModelPilots:
                 raise TimeIsOverError(f"{step.n_bytes:,} of {size:,} bytes were read")
 
         batch_size = max(1, round(options.step_bytes / sequence_bytes))
-        steps = pretrain(
-            moved.model,
-            moved.tokenizer,
-            texts,
-            phases=[
-                Phase(trained=options.trained, n_bytes=size, learning_rate=options.learning_rate)
-            ],
-            config=LoopConfig(
-                sequence_length=options.sequence_length,
-                batch_size=batch_size,
-                seed=options.seed,
-                spike_factor=0,  # rows that were just made have high losses at first
-            ),
-            on_step=after,
-        )
+        settings = self._settings(size, batch_size)
+        steps = pretrain(moved.model, moved.tokenizer, texts, **settings, on_step=after)
         pilot = self._scored(
             moved,
             candidate,
@@ -142,17 +129,25 @@ class ModelPilots:
         )
         return pilot.scored_per_second / _TRAINING / tokens
 
+    def row_seconds(self, candidate: Candidate, pilot: Pilot) -> float:
+        """What rows that the model is run for take at most: it reads all text, and learns it."""
+        if candidate.init != DISTILL:
+            return 0.0
+        size = size_of(text for _, text in self._drawn(INIT_BYTES).texts())
+        return size / self.training_speed(pilot) * (1 + 1 / _TRAINING)
+
     def copy_tokenizer(self, candidate: Candidate, folder: Path) -> None:
         """Copy a candidate's tokenizer."""
         shutil.copytree(self._tokenizer(candidate), folder)
 
     # Models.
 
-    def _moved(self, candidate: Candidate) -> _Moved:
+    def _moved(self, candidate: Candidate, is_over: Callable[[], bool]) -> _Moved:
         if candidate.way != KEEP:
             self._tokenizer(candidate)  # may not be possible: known before a model is loaded
         model = load_causal_model(self._folder, dtype="float32", device=self._device)
-        if candidate.way == KEEP:
+        if candidate.way == KEEP:  # the first: what no pilot can be trained with ends the run
+            check_model(model, self._old.row_count, **self._settings())
             return _Moved(model, self._old)
         assert candidate.init is not None
         phase = f"rows {candidate.name}"
@@ -166,7 +161,7 @@ class ModelPilots:
             seed=self._options.seed,
             corpus=self._drawn(INIT_BYTES),
             donor=self._donor,
-            progress=renamed(self._progress, phase),
+            progress=stopped_by(is_over, renamed(self._progress, phase)),
         )
         if kept is not None:
             _put_tables(model, kept)
@@ -176,6 +171,15 @@ class ModelPilots:
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         self._checkpoints.save(phase, lambda path: _save_tables(model, path), {"cpu_seconds": cpu})
         return _Moved(model, tokenizer, seconds_kept=seconds)
+
+    def _settings(self, n_bytes: int = 1, batch_size: int = 1) -> dict[str, Any]:
+        """How pilots are trained, as arguments of `pretrain`."""
+        options, length = self._options, self._options.sequence_length
+        phase = Phase(trained=options.trained, n_bytes=n_bytes, learning_rate=options.learning_rate)
+        config = LoopConfig(  # rows that were just made have high losses at first
+            sequence_length=length, batch_size=batch_size, seed=options.seed, spike_factor=0
+        )
+        return {"phases": [phase], "config": config}
 
     def _scored(
         self,
@@ -271,11 +275,6 @@ class _Moved(NamedTuple):
     tokenizer: Tokenizer
     cpu_before: float = 0.0  # seconds that its rows took, if they were made before
     seconds_kept: float = 0.0  # that its rows took just now, if they are kept
-
-
-def size_of(texts: Iterable[str]) -> int:
-    """Bytes of UTF-8."""
-    return sum(len(text.encode("utf-8")) for text in texts)
 
 
 def _save_tables(model: Any, path: Path) -> None:

@@ -17,6 +17,7 @@ from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions
 if TYPE_CHECKING:
     from vocabshift.evaluation.scoring.choice import Standing
     from vocabshift.evaluation.scoring.score import DocumentScore
+    from vocabshift.progress import Progress
 
 SCREENING = 0.5
 """Share of the time that scoring without training may take."""
@@ -28,6 +29,18 @@ expected would otherwise end unmeasured."""
 
 class TimeIsOverError(Exception):
     """A pilot was stopped because the budget was spent."""
+
+
+def stopped_by(is_over: Callable[[], bool], progress: Progress | None) -> Progress:
+    """`progress` of making rows, which ends them with TimeIsOverError once `is_over()` is true."""
+
+    def report(phase: str, done: int, total: int | None) -> None:
+        if is_over():
+            raise TimeIsOverError("its rows were not made in time")
+        if progress is not None:
+            progress(phase, done, total)
+
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +62,8 @@ class Pilot:
 class Work(Protocol):
     """The work of pilots; ValueError for a candidate that is not possible."""
 
-    def screen(self, candidate: Candidate) -> Pilot:
-        """Make the tokenizer and the rows, and score without training."""
+    def screen(self, candidate: Candidate, is_over: Callable[[], bool]) -> Pilot:
+        """Make tokenizer and rows, and score without training; errors as for `train`."""
         ...
 
     def is_screened(self, candidate: Candidate) -> bool:
@@ -124,19 +137,23 @@ def run_pilots(
     """Screen, choose, train; what the budget does not allow is left out with the reason."""
     found = Found()
     longest = 0.0
+
+    def room() -> float:  # what is left for screening
+        left = math.inf if ledger.left is None else ledger.left
+        return left - (1 - SCREENING) * 60 * (options.minutes or 0)
+
     for candidate in candidates:
-        left = ledger.left
-        if found.screened and left is not None and not work.is_screened(candidate):
-            room = left - (1 - SCREENING) * 60 * (options.minutes or 0)
-            if longest > room:
-                found.left_out[candidate.name] = "not screened: the time for screening was spent"
-                continue
+        if found.screened and not work.is_screened(candidate) and longest > room():
+            found.left_out[candidate.name] = "not screened: the time for screening was spent"
+            continue
         before = ledger.spent
         try:
-            pilot = work.screen(candidate)
+            pilot = work.screen(candidate, lambda: room() <= 0)
             _check_scores(pilot, weights)
             found.screened[candidate.name] = pilot
             longest = max(longest, pilot.seconds)  # an earlier attempt may have screened it
+        except TimeIsOverError as error:
+            found.left_out[candidate.name] = f"not screened: {error}"
         except ValueError as error:
             if candidate.way == KEEP:
                 raise

@@ -240,13 +240,16 @@ def _stored_dtype(folder: Path) -> str:
 
 # The teacher of a run of `cpt`.
 
+_KEEPING = ("cpt", "cpt-export", "merge")
+"""Operations that leave a model its tokenizer."""
+
 
 def _origin_of(folder: Path) -> str | None:
     """The model whose tokenizer was changed to make the one in `folder`, as its provenance says.
 
-    Runs of `cpt` in between are passed over. None if a folder on the way says nothing.
+    Steps that kept the tokenizer are passed over. None if a folder on the way says nothing.
     """
-    made = next((each for each in read_history(folder) if each["operation"] != "cpt"), None)
+    made = next((x for x in read_history(folder) if x["operation"] not in _KEEPING), None)
     source = None if made is None else made["config"].get("model")
     return source if isinstance(source, str) else None
 
@@ -277,11 +280,15 @@ def _teacher_of(config: CptConfig, folder: Path, data: PackedIds | Corpus) -> Pa
         assert model is not None
         return model
     stored = StoredTeacher.open(config.teacher_logprobs)
-    if model is not None and stored.header["weights"] != weights_key(model):
-        raise VocabMismatchError(
-            f"{stored.folder} holds log-probabilities of {stored.header['model']}, which is not "
-            f"the model {named} (teacher); leave teacher out, or let that model read the text"
-        )
+    if model is not None:
+        own = {"weights": weights_key(model), "tokenizer": load_own_tokenizer(model).fingerprint}
+        others = [what for what in own if stored.header.get(what) != own[what]]
+        if others:
+            raise VocabMismatchError(
+                f"{stored.folder} holds log-probabilities of {stored.header.get('model')}, which "
+                f"is not the model {named} (teacher): it has another {' and '.join(others)}; leave "
+                "teacher out, or let that model read the text"
+            )
     check_teacher(config.loop, stored, _document_bytes(data))
     return stored
 

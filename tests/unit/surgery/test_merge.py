@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 from reference.lora import merged
 from saved_models import load, save_adapter, with_peft
-from small_models import build, old_tokenizer, save
+from small_models import HINDI, build, old_tokenizer, save
+from vocabshift.errors import VocabMismatchError
 from vocabshift.models.adapter import change
 from vocabshift.workflows.adapters import merge_adapter
 
@@ -240,6 +242,32 @@ def test_refused(make: Make, tmp_path: Path, case: str) -> None:
     with pytest.raises(ValueError, match=message):
         merge_adapter(adapter, tmp_path / "merged")
     assert not list(tmp_path.glob("merged*"))
+
+
+@pytest.mark.parametrize("case", ["rows", "tables-whole", "table-lora", "plain"])
+def test_rows_of_another_vocabulary(make: Make, tmp_path: Path, case: str) -> None:
+    """They would be those of other tokens; LoRA of layers belongs to no token."""
+    _, adapter = make(*CASES[case])
+    tokenizer = old_tokenizer(HINDI)  # as many tokens
+    other = save(build("llama", tokenizer, num_hidden_layers=2), tokenizer, tmp_path / "other")
+    if case == "plain":
+        assert 10 == merge_adapter(adapter, tmp_path / "merged", base=other)["n_lora"]
+        return
+    with pytest.raises(VocabMismatchError, match="trained with another vocabulary; see"):
+        merge_adapter(adapter, tmp_path / "merged", base=other)
+    assert not list(tmp_path.glob("merged*"))
+
+
+def test_a_token_that_was_added_in_training(make: Make, tmp_path: Path) -> None:
+    """In a row that the base has to spare: its tokenizer does not know the token."""
+    base, adapter = make(*CASES["rows"])
+    transformers.AutoTokenizer.from_pretrained(base).save_pretrained(adapter)
+    plain = json.loads((base / "tokenizer.json").read_text())
+    text = max(plain["model"]["vocab"], key=plain["model"]["vocab"].get)
+    plain["model"]["vocab"].pop(text)
+    plain["model"]["merges"] = [m for m in plain["model"]["merges"] if "".join(m) != text]
+    (base / "tokenizer.json").write_text(json.dumps(plain))
+    assert 3 == merge_adapter(adapter, tmp_path / "merged")["n_rows"]
 
 
 def test_a_tied_head_that_is_stored_once_more(make: Make, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from vocabshift.workflows.decide_schedule import (
     TimeIsOverError,
     finalists,
     run_pilots,
+    stopped_by,
     training_bytes,
     verdict,
 )
@@ -49,6 +50,7 @@ class Constructed:
         screening: float = 10.0,
         step: float = 1.0,
         impossible: str = "",
+        slow_init: str = "",
         kept: bool = False,
         speeds: Mapping[str, float] | None = None,
     ) -> None:
@@ -56,13 +58,17 @@ class Constructed:
         self.sizes: dict[str, int] = {}
         self._trained, self._screening, self._step = trained, screening, step
         self._impossible, self._kept, self._speeds = impossible, kept, speeds or {}
+        self._slow_init = slow_init
 
     def clock(self) -> float:
         return self.now
 
-    def screen(self, candidate: Candidate) -> Pilot:
+    def screen(self, candidate: Candidate, is_over: Callable[[], bool] = lambda: False) -> Pilot:
         if candidate.name == self._impossible:
             raise ValueError("too little text")
+        if candidate.init == self._slow_init:
+            self.now += 400.0
+            stopped_by(is_over, None)("distill", 1, 2)
         self.now += 0.0 if self._kept else self._screening
         self.ran.append(f"screen {candidate.name}")
         worse = 0.5 if candidate.way == "swap" else 0.1
@@ -167,6 +173,17 @@ def test_screening_takes_half_of_the_time_at_most() -> None:
     assert ledger.spent <= 100
 
 
+def test_rows_that_take_too_long_are_not_made() -> None:
+    """They end with the time for screening, and what was screened before is trained."""
+    found, _ = decided(Constructed({}, slow_init="focus"), minutes=10.0, n_bytes=1000)
+    why = "not screened: its rows were not made in time"
+    assert found.left_out["extend-100-focus"] == why
+    assert "time for screening" in found.left_out["extend-200-focus"]
+    assert len(found.trained) == 4
+    found, _ = decided(Constructed({}, slow_init="focus"), n_bytes=1000)
+    assert len(found.screened) == len(LISTED)
+
+
 @pytest.mark.parametrize("share", [0.4, 0.7])
 def test_what_was_screened_before_is_not_lost_in_the_second_half(share: float) -> None:
     """Of a resumed run, whose screenings cost nothing more."""
@@ -248,8 +265,8 @@ def test_a_pilot_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPa
             raise ValueError("the loss is nan")
         return train(self, candidate, *rest)
 
-    def lossy(self: Constructed, candidate: Candidate) -> Pilot:
-        pilot = screen(self, candidate)
+    def lossy(self: Constructed, candidate: Candidate, *rest: Any) -> Pilot:
+        pilot = screen(self, candidate, *rest)
         if candidate.n_tokens != 100:
             return pilot
         return replace(pilot, documents=[replace(d, is_lost=True) for d in pilot.documents])

@@ -15,10 +15,11 @@ pytest.importorskip("torch")
 
 from vocabshift.cpt.loop import LoopConfig, Phase
 from vocabshift.cpt.run_config import CptConfig
+from vocabshift.storage.outcome import write_provenance
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.workflows.continue_pretraining import _checkpoints
-from vocabshift.workflows.pretraining_inputs import Inputs
+from vocabshift.workflows.pretraining_inputs import Inputs, _origin_of
 
 MakeTokenizer = Callable[..., Tokenizer]
 Run = tuple[CptConfig, Inputs]
@@ -132,3 +133,20 @@ def test_the_teacher_of_a_control(keys: dict[str, Any], teacher: str | None) -> 
     )
     assert teacher == config.as_control().teacher
     assert config.as_control().teacher_logprobs == keys.get("teacher_logprobs")
+
+
+def test_the_teacher_is_the_model_before_its_transfer(tmp_path: Path) -> None:
+    """Whatever was done to the model since then: its tokenizer is still the new one."""
+    steps = (
+        ("old", "train", {}),
+        ("new", "transfer", {"model": str(tmp_path / "old")}),
+        ("trained", "cpt", {"model": str(tmp_path / "new")}),
+        ("merged", "merge", {"base": str(tmp_path / "trained")}),
+        ("exported", "cpt-export", {"model": str(tmp_path / "merged")}),
+    )
+    for name, operation, config in steps:
+        (tmp_path / name).mkdir()
+        write_provenance(tmp_path / name, operation, config, {})
+    origins = {name: _origin_of(tmp_path / name) for name, *_ in steps}
+    assert origins.pop("old") is None
+    assert set(origins.values()) == {str(tmp_path / "old")}
