@@ -11,9 +11,9 @@ HERE = Path(__file__).parent
 BASE = "base"
 TOKENIZERS = (BASE, "extension", "superwords", "trimmed", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
-WARM = "all-warm"
-"""As `all-slow`, which is `all` at a lower learning rate, with a longer warm-up as well."""
-TRAINED = ("none", "new-rows", "lora", "ends", "all", "all-slow", WARM)
+SLOW = "-slow"
+"""Of `trained`: at the lower learning rate that finalists need, whose training is longer."""
+TRAINED = ("none", "new-rows", "lora", "ends", "all", f"all{SLOW}")
 OBJECTIVES = ("next-token", "matching", "matching-home")
 """Next-token loss; likelihood matching on all text; on home text alone, with the rest as before."""
 
@@ -43,7 +43,7 @@ class Arm:
     @property
     def phase(self) -> str:
         """What `cpt` calls what is trained."""
-        return "all" if self.trained.startswith("all") else self.trained
+        return self.trained.removesuffix(SLOW)
 
     @property
     def before(self) -> Arm:

@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("adaptation_study", "data")]
 from intervals import over_seeds_and_documents
-from names import WARM, arm_of
+from names import arm_of
 from record import Row, add, read
 
 KEY = (
@@ -138,9 +138,7 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
             wanted.append((f"{other}-{init}-{arm.trained}{objective}", n_bytes))
             whole = arm.trained if arm.phase == "all" else "all"
             wanted.append((f"{other}-{init}-{whole}", n_bytes))
-    if arm.trained == WARM:
-        wanted.append((name.replace(WARM, "all-slow"), n_bytes))
-    elif arm.trained not in ("none", "all"):
+    if arm.trained not in ("none", "all"):
         wanted.append((name.replace(f"-{arm.trained}", "-all"), n_bytes))
     for key in dict.fromkeys(wanted):
         if key in runs and key != (name, n_bytes):

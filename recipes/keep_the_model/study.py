@@ -230,7 +230,7 @@ class Study:
             "out": str(folder),
             "trained": arm.phase,
             "n_bytes": size,
-            **self.plan["settings"][arm.trained],
+            "learning_rate": self.plan["learning_rates"][arm.trained],
             "sequence_length": args.length,
             "document_attention": True,  # the old model read each document by itself, too
             "batch_size": max(1, round(args.step_bytes / sequence_bytes)),

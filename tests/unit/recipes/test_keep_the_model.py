@@ -39,8 +39,8 @@ def test_the_list_of_arms_keeps_to_its_limits(program: Program) -> None:
         assert plan[stage] == [arm.name for arm in arms]
         assert len(set(arms)) == len(arms)
         assert all((arm.trained == "none") == (stage == "before") for arm in arms)
-        settings = plan["settings"]
-        assert all(arm.trained in settings for arm in arms if arm.trained != "none")
+        rates = plan["learning_rates"]
+        assert all(arm.trained in rates for arm in arms if arm.trained != "none")
 
 
 @pytest.mark.parametrize(
