@@ -6,8 +6,8 @@
 The targets are the programs of `cpp/fuzz`, built with the address and undefined-behaviour
 sanitizers. Two run at a time. They begin with our sample texts and named patterns and keep what
 reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and without that folder
-the same inputs come in the same order. Prints executions, edges reached and findings; a finding ends
-the run with an error and the command that repeats it. `--record` adds the executions to
+the same inputs come in the same order. Prints executions, edges reached and findings; a finding
+ends the run with an error and the command that repeats it. `--record` adds the executions to
 `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
 """
 

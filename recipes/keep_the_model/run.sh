@@ -13,7 +13,8 @@
 # Further words go to study.py (`--help`). Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/, eval/, tasks/, as its unpack.sh leaves them
 #   NEW=hi                         the new language (or "hi te"), in train/ and eval/
-#   MODEL=runs/smollm2/model       what recipes/smollm2/get.sh writes, in 32 bits; made where missing
+#   MODEL=runs/keep_the_model/model   what recipes/smollm2/get.sh writes, in 32 bits, with another start of
+#                                  documents (document_start.py); made where missing
 #   OUT=runs/keep_the_model/$NEW   tokenizers/, start/, models/, arms/, finals/, results.jsonl
 #   SEEDS=3                        of a finalist
 #   ADDED=8000 SUPERWORDS=4000     tokens of the extension, and superwords on top of them
@@ -30,7 +31,7 @@ PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 NEW=${NEW:-hi}
 OUT=${OUT:-runs/keep_the_model/${NEW// /-}}
-MODEL=${MODEL:-runs/smollm2/model}
+MODEL=${MODEL:-runs/keep_the_model/model}
 export TOKENIZERS_PARALLELISM=false HF_HUB_DISABLE_PROGRESS_BARS=1
 vocabshift() { "$PYTHON" -m vocabshift "$@"; }
 . recipes/data/corpus.sh
@@ -56,7 +57,8 @@ else
   SMALL=()
   TASKS=${TASKS-"sib200:en,$NEW"}
   if [ ! -e "$MODEL" ]; then
-    PYTHON=$PYTHON DTYPE=float32 OUT=$(dirname "$MODEL") recipes/smollm2/get.sh
+    PYTHON=$PYTHON DTYPE=float32 recipes/smollm2/get.sh
+    "$PYTHON" $HERE/document_start.py runs/smollm2/model "$MODEL"
   fi
 fi
 
