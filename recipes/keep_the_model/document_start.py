@@ -23,8 +23,13 @@ def main() -> None:
     parser.add_argument("--token", default="<|endoftext|>")
     args = parser.parse_args()
     tokens = json.loads((args.model / "tokenizer.json").read_text("utf-8"))["added_tokens"]
-    token_id = next(each["id"] for each in tokens if each["content"] == args.token)
+    ids = {each["content"]: each["id"] for each in tokens}
+    if args.token not in ids:
+        raise SystemExit(f"{args.model} has no special token {args.token}; there are {[*ids]}")
+    token_id = ids[args.token]
     partial = args.out.with_name(args.out.name + ".partial")
+    if partial.exists():  # of a run that was killed
+        shutil.rmtree(partial)
     shutil.copytree(args.model, partial)
     for name in ("config.json", "generation_config.json"):
         values = json.loads((partial / name).read_text("utf-8"))

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
-from names import HERE, SLOW, arm_of
+from names import HERE, arm_of
 from record import Row, read
 
 HOME = ("en", "eng")
@@ -57,7 +57,6 @@ def draw(rows: list[Row], file: Path) -> None:
         most = {row["arm"]: row["n_bytes"] for row in sorted(curves, key=lambda r: r["n_bytes"])}
         curves = [row for row in curves if row["n_bytes"] == most[row["arm"]]]
         for name in dict.fromkeys(row["arm"] for row in curves):
-            alpha = 1.0 if SLOW in name else 0.35
             for language, style in ((new, "-"), (home, "--")):
                 points = sorted(
                     (row["at_bytes"] / 1000, row["value"])
@@ -68,12 +67,7 @@ def draw(rows: list[Row], file: Path) -> None:
                 marker = "v" if arm_of(name).is_matching else "."
                 color = COLORS[arm_of(name).tokenizer]
                 right.plot(
-                    *zip(*points, strict=True),
-                    style,
-                    color=color,
-                    marker=marker,
-                    label=label,
-                    alpha=alpha,
+                    *zip(*points, strict=True), style, color=color, marker=marker, label=label
                 )
         right.set_xlabel("kB of text")
         right.set_ylabel(f"bits per byte; line: {new}, dashed: {home}")

@@ -93,6 +93,35 @@ def test_finalists_get_the_seconds_of_the_cheapest(
     assert own.sizes_at_equal_seconds(arms[:1]) == {}
 
 
+def test_documents_begin_with_another_token(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ids change in a copy, and nothing else; a token that is not there is an error."""
+    model, out = tmp_path / "model", tmp_path / "out"
+    model.mkdir()
+    token = {"id": 7, "content": "<end>", "special": True}
+    written: dict[str, dict[str, Any]] = {
+        "tokenizer.json": {"added_tokens": [token]},
+        "config.json": {"bos_token_id": 1, "eos_token_id": 2, "hidden_size": 8},
+        "generation_config.json": {"bos_token_id": 1},
+        "tokenizer_config.json": {"bos_token": "<chat>", "eos_token": "<over>"},
+    }
+    for name, values in written.items():
+        (model / name).write_text(json.dumps(values), encoding="utf-8")
+    (tmp_path / "out.partial").mkdir()
+    main = program("keep_the_model/document_start.py").main
+    monkeypatch.setattr("sys.argv", ["", str(model), str(out), "--token", "<end>"])
+    main()
+    read = {file.name: json.loads(file.read_text("utf-8")) for file in out.iterdir()}
+    assert read["config.json"] == {"bos_token_id": 7, "eos_token_id": 7, "hidden_size": 8}
+    assert read["generation_config.json"] == {"bos_token_id": 7, "eos_token_id": 7}
+    assert read["tokenizer_config.json"] == {"bos_token": "<end>", "eos_token": "<end>"}
+    assert json.loads((model / "config.json").read_text("utf-8")) == written["config.json"]
+    monkeypatch.setattr("sys.argv", ["", str(model), str(out)])
+    with pytest.raises(SystemExit, match="no special token"):
+        main()
+
+
 def test_finalists_of_another_day_are_paired(program: Program, tmp_path: Path) -> None:
     """Runs that are kept come back with every line's bits, and with no text."""
     results, file = program("keep_the_model/results.py"), tmp_path / "finals.jsonl"
