@@ -64,13 +64,16 @@ def atomic_folder(
     target = check_free(folder, force=force)
     partial = target.with_name(target.name + ".partial")
     _take_lock(partial, keep_checkpoints=keep_checkpoints and resume)
+    aside = _lock_aside(partial)
     try:
         yield partial
         if keep_checkpoints:
             _remove(partial / CHECKPOINTS)
-        (partial / _LOCK).unlink()
+        (partial / _LOCK).rename(aside)
         _replace(target, partial)
+        aside.unlink(missing_ok=True)
     except BaseException as error:
+        aside.unlink(missing_ok=True)
         if keep_checkpoints and _clear(partial, keep_checkpoints=True):
             # The emptied folder keeps its lock, which still names the owner.
             (partial / _LOCK).write_text("", encoding="utf-8")
@@ -83,6 +86,15 @@ def atomic_folder(
         raise
 
 
+def _lock_aside(partial: Path) -> Path:
+    """Where the lock is while the finished folder, which must not hold it, is renamed.
+
+    A run that is killed then leaves a folder that the next one knows for its own. The name holds
+    the folder's inode: no other folder of that name is taken for it later.
+    """
+    return partial.with_name(f".{partial.name}-{partial.stat().st_ino}{_LOCK}")
+
+
 def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
     """Lock `partial` and empty it except for finished checkpoints; FileExistsError if in use."""
     lock = partial / _LOCK
@@ -90,18 +102,20 @@ def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
         raise FileExistsError(f"{partial} is a link, or holds one; remove it")
     partial.mkdir(parents=True, exist_ok=True)
     with _alone(partial):
-        owner = _live_owner(lock)
+        aside = _lock_aside(partial)
+        owner = _live_owner(lock) or _live_owner(aside)
         if owner is not None:
             raise FileExistsError(
                 f"{partial} is being written by process {owner}; wait for it or stop it (if it is "
                 f"gone, on another machine or in another container, empty the file {lock})"
             )
-        if not lock.exists() and any(partial.iterdir()):
+        if not (lock.exists() or aside.exists()) and any(partial.iterdir()):
             raise FileExistsError(
                 f"{partial} is needed for work in progress and holds files of somebody else; "
                 "move it away or name another output"
             )
         lock.write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
+        aside.unlink(missing_ok=True)
         _clear(partial, keep_checkpoints=keep_checkpoints)
 
 

@@ -135,6 +135,42 @@ def test_a_process_killed_in_the_middle_leaves_what_the_next_one_clears(tmp_path
     assert {"out/file": "new"} == contents(tmp_path)
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_process_killed_as_it_renames_leaves_nothing_in_the_way(
+    tmp_path: Path, moment: str
+) -> None:
+    """The finished folder has lost its lock by then; it is still known for our own."""
+    rename = "" if moment == "before" else "rename(*paths); "
+    code = (
+        "import os, signal\n"
+        "from vocabshift.storage import output\n"
+        "rename = output._replace\n"
+        "def killed(*paths):\n"
+        f"    {rename}os.kill(os.getpid(), signal.SIGKILL)\n"
+        "output._replace = killed\n"
+        f"with output.atomic_folder({str(tmp_path / 'out')!r}) as partial:\n"
+        "    (partial / 'file').write_text('old')\n"
+    )
+    assert -9 == subprocess.run([sys.executable, "-c", code], check=False).returncode
+    assert (tmp_path / "out").exists() == (moment == "after")
+    if moment == "after":
+        assert {"file": "old"} == contents(tmp_path / "out")
+        (tmp_path / "out.partial").mkdir()
+        (tmp_path / "out.partial" / "notes").write_text("mine", encoding="utf-8")
+        with pytest.raises(FileExistsError, match="somebody else"):
+            write(tmp_path / "out", "new", force=True)
+    else:
+        write(tmp_path / "out", "new")
+        assert {"out/file": "new"} == contents(tmp_path)
+
+
+def test_a_folder_that_is_just_renamed_is_respected(tmp_path: Path) -> None:
+    partial = partial_with_lock(tmp_path / "out", f"{socket.gethostname()} {os.getppid()}")
+    (partial / ".lock").rename(output._lock_aside(partial))
+    with pytest.raises(FileExistsError, match="is being written"), atomic_folder(tmp_path / "out"):
+        pass
+
+
 def test_files_of_somebody_else_in_the_scratch_folder_are_left_alone(tmp_path: Path) -> None:
     """A DIR.partial without our lock is not ours to remove."""
     (tmp_path / "out.partial").mkdir()
@@ -262,10 +298,11 @@ def test_a_living_process_keeps_its_checkpoints_for_itself(tmp_path: Path) -> No
 def test_an_output_that_appears_while_its_lock_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its owner unlinks the lock and renames the folder; nothing is written elsewhere."""
+    """Its owner renames the folder; nothing is written elsewhere."""
 
-    def finished(lock: Path) -> None:
-        lock.parent.rename(tmp_path / "done")
+    def finished(_lock: Path) -> None:
+        if (tmp_path / "out.partial").exists():
+            (tmp_path / "out.partial").rename(tmp_path / "done")
 
     monkeypatch.setattr(output, "_live_owner", finished)
     with pytest.raises(FileExistsError, match="was just taken by another process"):
