@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,29 @@ def test_overlap_and_context_are_what_was_asked(
         expected = plain_bits(folder, HINDI * 3, 20, 3) / len((HINDI * 3).encode())
         assert row["value"] == pytest.approx(expected, rel=1e-4)
         assert row["ci_low"] is None
+
+
+def test_a_bos_that_begins_a_chat_message(
+    place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`score`, `teach` and `cpt` warn; stdout stays one object."""
+    folder = shutil.copytree(place / "tied", tmp_path / "chat")
+    bos = json.loads((folder / "config.json").read_text())["bos_token_id"]
+    added = json.loads((folder / "tokenizer.json").read_text())["added_tokens"]
+    [text] = (token["content"] for token in added if token["id"] == bos)
+    template = f"{{% for message in messages %}}{{{{ '{text}' + message['role'] }}}}{{% endfor %}}"
+    (folder / "chat_template.jinja").write_text(template)
+    settings = {"model": folder, "data": place / "en.txt", "out": tmp_path / "trained"}
+    keys = [f"{key}={value}" for key, value in settings.items()]
+    commands = (
+        ["score", folder, "--text", place / "en.txt"],
+        ["teach", folder, place / "en.txt", "-o", tmp_path / "taught"],
+        ["cpt", *keys, "n_bytes=200", "sequence_length=32", "cpu=true"],
+    )
+    for command in commands:
+        with pytest.warns(UserWarning, match="documents begin with '<s>', the BOS of"):
+            assert main([*map(str, command), "--json"]) == 0
+        json.loads(capfd.readouterr().out)
 
 
 def test_tables_for_people(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

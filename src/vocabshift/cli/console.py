@@ -12,9 +12,11 @@ import sys
 import time
 import traceback
 import unicodedata
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from vocabshift.progress import Progress
@@ -28,6 +30,7 @@ PIPE_WIDTH = 160
 LINE_SECONDS = 30.0
 """Between two lines of progress where stderr is no terminal."""
 
+_PACKAGE = Path(__file__).parents[1]
 _RATE_SECONDS = 300.0  # a batch of a slow model takes seconds: rate and time left need several
 _REPORT = "this is a fault of vocabshift: please report it with the lines that --traceback shows"
 
@@ -177,6 +180,29 @@ def report_error(error: BaseException, *, with_traceback: bool) -> int:
     else:
         print_line(f"error: {type(error).__name__}: {describe(error)}; {_REPORT}")
     return status
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Let a warning of vocabshift be one line of text on stderr, without its place in the code."""
+    as_python = warnings.formatwarning
+
+    def formatted(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        if Path(filename).is_relative_to(_PACKAGE):
+            return f"vocabshift: warning: {visible(str(message))}\n"
+        return as_python(message, category, filename, lineno, line)
+
+    warnings.formatwarning = formatted
+    try:
+        yield
+    finally:
+        warnings.formatwarning = as_python
 
 
 def exit_status(error: BaseException) -> int:

@@ -104,7 +104,8 @@ def _run(words: Sequence[str]) -> int:
         return 0
     # Libraries may print to stdout; with --json, stdout is reserved for the one object.
     quiet = contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext()
-    with quiet, regex_bound():  # a panic of `tokenizers` that was not caught nearer to it
+    # regex_bound: a panic of `tokenizers` that was not caught nearer to it
+    with quiet, regex_bound(), console.plain_warnings():
         result = args.run(args)
     if args.json:
         console.print_json(result)

@@ -28,6 +28,7 @@ from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch,
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.teacher_folder import check_teacher
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.windows import warn_of_chat_start
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -102,6 +103,7 @@ def pretrain(
     config = config or LoopConfig()
     ours = open_tokenizer(tokenizer)
     separator = check_model(model, ours.row_count, config, phases, new_ids)
+    warn_of_chat_start(ours, separator[-1])
     source = _source(corpus, ours)
     check_teacher(config, teacher, _document_bytes(source))
     hooks = Hooks(

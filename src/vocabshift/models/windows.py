@@ -6,6 +6,8 @@ tokens of the one before as context. Knows nothing of what is measured.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.models.load import positions_of
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 MOST_CONTEXT = 4096
 """Tokens of context unless asked otherwise, where a model has more positions: what a batch of one
 window needs grows with it, and few documents are longer."""
 
 _BATCH_COST = 32  # of a CPU, in tokens
+
+_ROLE = r"(system|user|assistant|messages?\S{0,6}role)\b"  # in a chat template
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,24 @@ def windows_of(
         stretch = np.concatenate([prefix, ids[at : at + room].astype(np.int64)])
         if stretch.size > 1:  # a lone token without BOS has no probability
             yield Window(document, stretch, prefix.size + (overlap if at else 0), at)
+
+
+def warn_of_chat_start(tokenizer: AnyTokenizer, bos: int | None) -> None:
+    """Warn where the BOS begins a message in the chat template, not a document in pre-training."""
+    text = next((token.content for token in tokenizer.added_tokens if token.id == bos), None)
+    if text is None or not tokenizer.chat_template:
+        return
+    named = tokenizer.config.get("bos_token")
+    is_named = text == (named["content"] if isinstance(named, dict) else named)
+    names = rf"({re.escape(text)}{'|bos_token' if is_named else ''})"
+    if re.search(rf"{names}\W*{_ROLE}", tokenizer.chat_template):
+        warnings.warn(
+            f"documents begin with {text!r}, the BOS of the model's config.json. In its chat "
+            "template a role follows this token, so the model may expect one, and plain text seems "
+            "harder than it is; if another token began documents in its pre-training, set "
+            "bos_token_id to that one in a copy of the model",
+            stacklevel=3,
+        )
 
 
 def batches_of(

@@ -24,6 +24,7 @@ from vocabshift.evaluation.lines.placing import flat_spans
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.models.folder import require_model
 from vocabshift.models.load import check_causal, check_fit, check_model, load_causal_model
+from vocabshift.models.windows import warn_of_chat_start
 from vocabshift.progress import Progress, in_phase
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import check_output, config_hash, outcome
@@ -56,7 +57,7 @@ def live_teacher(
     VocabMismatchError where the two do not fit, ValueError for a model that sees what follows.
     """
     engine = engine_of(tokenizer)
-    check_fit(model, engine.row_count)
+    warn_of_chat_start(engine.tokenizer, check_fit(model, engine.row_count))
     model.eval()
     check_causal(model)
 

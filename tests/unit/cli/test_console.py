@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import warnings
 
 import pytest
 from rich.table import Table
@@ -148,3 +149,13 @@ def test_phases_are_no_markup(monkeypatch) -> None:
     with console.progress_bar() as report:
         report(NAME, 1, 2)
     assert SHOWN[:12] in stream.getvalue()
+
+
+def test_a_warning_is_a_line_of_text() -> None:
+    """Ours alone; that of a library keeps its place in the code."""
+    with console.plain_warnings():
+        ours = warnings.formatwarning("text\x1b", UserWarning, str(console.__file__), 1)
+        theirs = warnings.formatwarning("text", UserWarning, str(json.__file__), 1)
+    assert ours == "vocabshift: warning: text\\x1b\n"
+    assert "UserWarning: text\n" in theirs
+    assert "UserWarning" in warnings.formatwarning("text", UserWarning, str(console.__file__), 1)

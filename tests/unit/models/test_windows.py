@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from vocabshift.models.windows import Window, batch_cost, batches_of, padded_batches
+from vocabshift.models.windows import (
+    Window,
+    batch_cost,
+    batches_of,
+    padded_batches,
+    warn_of_chat_start,
+)
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -62,3 +71,31 @@ def test_batches_do_not_depend_on_the_order_of_documents() -> None:
     assert len(expected) > 3
     for _ in range(5):
         assert expected == batched(generator.permutation(8).tolist())
+
+
+MESSAGES = "{% for message in messages %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "warns"),
+    [
+        (MESSAGES + "{{'<s>' + message['role'] + message['content']}}{% endfor %}", True),
+        (MESSAGES + "{{ '<s>' ~ message.role }}{% endfor %}", True),
+        ("{{ '<s>system' }}" + MESSAGES + "{{ message.content }}{% endfor %}", True),
+        ("{{ bos_token + messages[0]['role'] }}", True),
+        ("{{ bos_token }}" + MESSAGES + "{{ message['role'] }}{% endfor %}", False),
+        ("{{ '<s>' }}{% if messages[0]['role'] == 'system' %}{% endif %}", False),
+        (MESSAGES + "{{ bos_token + '[INST] ' + message['content'] }}{% endfor %}", False),
+        ("{{ '<s>A user' }}", False),
+        (None, False),
+    ],
+)
+def test_a_bos_that_begins_a_message(small: Tokenizer, template: str | None, warns: bool) -> None:
+    [bos] = (token.id for token in small.added_tokens if token.content == "<s>")
+    tokenizer = replace(small, chat_template=template)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_chat_start(tokenizer, bos)
+        warn_of_chat_start(tokenizer, bos + 1)  # another token begins documents
+        warn_of_chat_start(tokenizer, None)
+    assert ["documents begin with '<s>'" in str(each.message) for each in caught] == [True] * warns
