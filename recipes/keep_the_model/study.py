@@ -18,7 +18,6 @@ import dataclasses
 import json
 import shlex
 import shutil
-import statistics
 import sys
 import threading
 import time
@@ -31,6 +30,7 @@ from typing import Any
 import token_adapt  # registers its initializer
 from measure import measure, multiplied_in
 from names import BASE, Arm, arm_of, plan
+from results import seconds
 from texts import SHARE_OF_NEW, scored, training
 
 import vocabshift as vs
@@ -341,11 +341,8 @@ class Study:
                 yield arm, n_bytes, 0, "final"
 
     def sizes_at_equal_seconds(self, finalists: list[Arm]) -> dict[Arm, int]:
-        """Bytes of each finalist that cost as many CPU seconds as the cheapest one does in full.
-
-        What teaching and training took is a median over the seeds that were run.
-        """
-        seconds: dict[Arm, tuple[float, float]] = {}
+        """Bytes of each finalist that cost as many CPU seconds as the cheapest one does in full."""
+        costs: dict[Arm, tuple[float, float]] = {}
         for arm in finalists:
             files = (
                 self.result(arm, self.args.final_bytes, seed, "final")
@@ -353,16 +350,13 @@ class Study:
             )
             found = [json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists()]
             if found:
-                training = [facts["training"] for facts in found]
-                taught = (each.get("teaching", {}).get("cpu_seconds", 0.0) for each in training)
-                trained = statistics.median(each["cpu_seconds"] for each in training)
                 made = found[0]["making"]["cpu_seconds"]
-                seconds[arm] = made, trained + statistics.median(taught)
-        if len(seconds) < 2:
+                costs[arm] = made, seconds(found) - made
+        if len(costs) < 2:
             return {}
-        least = min(map(sum, seconds.values()))
+        least = min(map(sum, costs.values()))
         sizes = {}
-        for arm, (made, trained) in seconds.items():
+        for arm, (made, trained) in costs.items():
             n_bytes = round(self.args.final_bytes * (least - made) / trained, -3)
             if made + trained <= 1.05 * least:
                 continue
