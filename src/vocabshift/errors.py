@@ -1,4 +1,4 @@
-"""The errors that callers may want to catch: each is a ValueError and says what to do."""
+"""Errors that callers may want to catch, each a ValueError that says what to do, and a warning."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ class NoPreTokenizerError(InvalidTokenizerError):
     def __init__(self, message: str, patch: str) -> None:
         super().__init__(message)
         self.patch = patch
+
+
+class ChatStartWarning(UserWarning):
+    """Documents begin with a token that begins a message in the model's chat template."""
 
 
 @contextmanager

@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from vocabshift.errors import ChatStartWarning
 from vocabshift.progress import Progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ PIPE_WIDTH = 160
 LINE_SECONDS = 30.0
 """Between two lines of progress where stderr is no terminal."""
 
-_PACKAGE = Path(__file__).parents[1]
 _RATE_SECONDS = 300.0  # a batch of a slow model takes seconds: rate and time left need several
 _REPORT = "this is a fault of vocabshift: please report it with the lines that --traceback shows"
 
@@ -184,8 +183,12 @@ def report_error(error: BaseException, *, with_traceback: bool) -> int:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Let a warning of vocabshift be one line of text on stderr, without its place in the code."""
+    """Let a warning of vocabshift be a line of text on stderr, once, without its place in the code.
+
+    Python's way of printing is one for all threads: call it in the main one.
+    """
     as_python = warnings.formatwarning
+    told: set[str] = set()
 
     def formatted(
         message: Warning | str,
@@ -194,9 +197,12 @@ def plain_warnings() -> Iterator[None]:
         lineno: int,
         line: str | None = None,
     ) -> str:
-        if Path(filename).is_relative_to(_PACKAGE):
-            return f"vocabshift: warning: {visible(str(message))}\n"
-        return as_python(message, category, filename, lineno, line)
+        if not issubclass(category, ChatStartWarning):
+            return as_python(message, category, filename, lineno, line)
+        text = f"vocabshift: warning: {visible(str(message))}\n"
+        is_new = text not in told
+        told.add(text)
+        return text if is_new else ""
 
     warnings.formatwarning = formatted
     try:

@@ -70,8 +70,7 @@ def pretrain(
 ) -> list[Step]:
     """Train `model` IN PLACE on `corpus` through `phases`, and return its steps.
 
-    `model`: a causal or masked language model of transformers; `tokenizer`: its tokenizer, BPE,
-    Unigram or WordPiece.
+    `model`: a causal or masked one of transformers. `tokenizer`: of BPE, Unigram or WordPiece.
 
     Documents are shuffled, joined with the EOS (and BOS, where it is another id) of
     `model.config`, and cut to `config.sequence_length`. The text of a phase depends only on budget,
@@ -90,10 +89,10 @@ def pretrain(
     evaluation. `teacher`: for the objective "likelihood-matching", what it has read of `corpus`
     (`StoredTeacher`, `LiveTeacher`).
 
-    Raises VocabMismatchError if the tokenizer has ids beyond the model's rows, and CorpusError if
-    there is no text. Raises ValueError for a sequence longer than the model's positions and for a
-    phase that trains nothing. Also raises ValueError if a loss is not finite or spikes (see
-    `optimize.SpikeWatch`), or if memory runs out; the weights are then those before that step.
+    Raises VocabMismatchError for ids beyond the model's rows, CorpusError if there is no text, and
+    ValueError for a sequence longer than the model's positions, for a phase that trains nothing, or
+    if a loss is not finite or spikes (`optimize.SpikeWatch`) or memory runs out: the weights are
+    then those before that step.
     """
     load_accelerate()
     from vocabshift.cpt.run import Run
@@ -103,7 +102,6 @@ def pretrain(
     config = config or LoopConfig()
     ours = open_tokenizer(tokenizer)
     separator = check_model(model, ours.row_count, config, phases, new_ids)
-    warn_of_chat_start(ours, separator[-1])
     source = _source(corpus, ours)
     check_teacher(config, teacher, _document_bytes(source))
     hooks = Hooks(
@@ -120,6 +118,8 @@ def pretrain(
         else:
             _place(model, accelerator)
         check_launch(accelerator)
+        if accelerator.is_main_process:
+            warn_of_chat_start(model, ours)
         with accelerator.autocast():  # flash attention takes only half precision
             special = special_ids(model, ours, separator, config)
         stack.enter_context(_kept_state(model))

@@ -1,7 +1,8 @@
 """Windows of documents: stretches that fit a causal model, and batches of them.
 
 A document longer than the context is cut into windows that overlap; a later window repeats the last
-tokens of the one before as context. Knows nothing of what is measured.
+tokens of the one before as context, and each begins with the BOS, which may be the wrong one. Knows
+nothing of what is measured.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vocabshift.errors import ChatStartWarning
 from vocabshift.models.load import positions_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
@@ -24,7 +26,7 @@ window needs grows with it, and few documents are longer."""
 
 _BATCH_COST = 32  # of a CPU, in tokens
 
-_ROLE = r"(system|user|assistant|messages?\S{0,6}role)\b"  # in a chat template
+_ROLE = r"(system|user|assistant|\S{0,20}\brole)\b"  # in a chat template
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +90,26 @@ def windows_of(
             yield Window(document, stretch, prefix.size + (overlap if at else 0), at)
 
 
-def warn_of_chat_start(tokenizer: AnyTokenizer, bos: int | None) -> None:
-    """Warn where the BOS begins a message in the chat template, not a document in pre-training."""
+def warn_of_chat_start(model: Any, tokenizer: AnyTokenizer) -> None:
+    """Warn where the model's BOS begins a message in the chat template, with a role after it.
+
+    Then another token may have begun documents in pre-training. ChatStartWarning.
+    """
+    bos = model.config.get_text_config().bos_token_id
     text = next((token.content for token in tokenizer.added_tokens if token.id == bos), None)
     if text is None or not tokenizer.chat_template:
         return
     named = tokenizer.config.get("bos_token")
     is_named = text == (named["content"] if isinstance(named, dict) else named)
     names = rf"({re.escape(text)}{'|bos_token' if is_named else ''})"
-    if re.search(rf"{names}\W*{_ROLE}", tokenizer.chat_template):
+    template = re.sub(r"\{#.*?#\}", "", tokenizer.chat_template, flags=re.DOTALL)
+    if re.search(rf"{names}[^\w<]*{_ROLE}", template):
         warnings.warn(
             f"documents begin with {text!r}, the BOS of the model's config.json. In its chat "
-            "template a role follows this token, so the model may expect one, and plain text seems "
-            "harder than it is; if another token began documents in its pre-training, set "
-            "bos_token_id to that one in a copy of the model",
+            "template a role follows this token, so the model may expect one, and plain text looks "
+            "harder than it is; if another token separated documents in its pre-training, set "
+            "bos_token_id and eos_token_id to that one in a copy of the model",
+            ChatStartWarning,
             stacklevel=3,
         )
 

@@ -57,7 +57,8 @@ def live_teacher(
     VocabMismatchError where the two do not fit, ValueError for a model that sees what follows.
     """
     engine = engine_of(tokenizer)
-    warn_of_chat_start(engine.tokenizer, check_fit(model, engine.row_count))
+    check_fit(model, engine.row_count)
+    warn_of_chat_start(model, engine.tokenizer)
     model.eval()
     check_causal(model)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vocabshift.cli import console, summary
+from vocabshift.errors import ChatStartWarning
 from vocabshift.progress import in_phase
 
 
@@ -151,11 +152,12 @@ def test_phases_are_no_markup(monkeypatch) -> None:
     assert SHOWN[:12] in stream.getvalue()
 
 
-def test_a_warning_is_a_line_of_text() -> None:
-    """Ours alone; that of a library keeps its place in the code."""
+def test_our_warning_is_a_line_of_text_once() -> None:
+    """Others keep their place in the code, also those that a library gives for ours."""
+    place = (str(console.__file__), 1)
     with console.plain_warnings():
-        ours = warnings.formatwarning("text\x1b", UserWarning, str(console.__file__), 1)
-        theirs = warnings.formatwarning("text", UserWarning, str(json.__file__), 1)
-    assert ours == "vocabshift: warning: text\\x1b\n"
-    assert "UserWarning: text\n" in theirs
-    assert "UserWarning" in warnings.formatwarning("text", UserWarning, str(console.__file__), 1)
+        ours = [warnings.formatwarning("text\x1b", ChatStartWarning, *place) for _ in range(2)]
+        theirs = warnings.formatwarning("divide by zero", RuntimeWarning, *place)
+    assert ours == ["vocabshift: warning: text\\x1b\n", ""]
+    assert theirs.startswith(f"{place[0]}:1: RuntimeWarning: divide by zero\n")
+    assert "ChatStartWarning" in warnings.formatwarning("text", ChatStartWarning, *place)

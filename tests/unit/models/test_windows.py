@@ -6,10 +6,13 @@ import math
 import warnings
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import transformers
 
+from vocabshift.errors import ChatStartWarning
 from vocabshift.models.windows import (
     Window,
     batch_cost,
@@ -83,9 +86,14 @@ MESSAGES = "{% for message in messages %}"
         (MESSAGES + "{{ '<s>' ~ message.role }}{% endfor %}", True),
         ("{{ '<s>system' }}" + MESSAGES + "{{ message.content }}{% endfor %}", True),
         ("{{ bos_token + messages[0]['role'] }}", True),
+        ("{{'<s>' + role + '\\n'}}", True),
+        ("{{ '<s>' + loop_messages[0]['role'] }}", True),
         ("{{ bos_token }}" + MESSAGES + "{{ message['role'] }}{% endfor %}", False),
         ("{{ '<s>' }}{% if messages[0]['role'] == 'system' %}{% endif %}", False),
         (MESSAGES + "{{ bos_token + '[INST] ' + message['content'] }}{% endfor %}", False),
+        (MESSAGES + "{{ bos_token + '<|user|>' }}{% endfor %}", False),
+        (MESSAGES + "{{ '<s><|' + message['role'] + '|>' }}{% endfor %}", False),
+        ("{{ bos_token }}{#- system message -#}", False),
         ("{{ '<s>A user' }}", False),
         (None, False),
     ],
@@ -95,7 +103,8 @@ def test_a_bos_that_begins_a_message(small: Tokenizer, template: str | None, war
     tokenizer = replace(small, chat_template=template)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_chat_start(tokenizer, bos)
-        warn_of_chat_start(tokenizer, bos + 1)  # another token begins documents
-        warn_of_chat_start(tokenizer, None)
-    assert ["documents begin with '<s>'" in str(each.message) for each in caught] == [True] * warns
+        for token_id in (bos, bos + 1, None):  # another token begins documents, or none does
+            config = transformers.LlamaConfig(bos_token_id=token_id)
+            warn_of_chat_start(SimpleNamespace(config=config), tokenizer)
+    assert [each.category for each in caught] == [ChatStartWarning] * warns
+    assert all("begin with '<s>'" in str(each.message) for each in caught)

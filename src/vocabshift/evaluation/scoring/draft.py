@@ -96,7 +96,7 @@ def score_draft(
         for source in (target, draft)
     ]
     bos, _ = (check_fit(model, engine.row_count) for model in models)
-    warn_of_chat_start(engine.tokenizer, bos)
+    warn_of_chat_start(models[0], engine.tokenizer)
     n_prefix = 0 if bos is None else 1
     if context is None:
         own = [window_sizes(model, None, None, n_prefix=n_prefix)[0] for model in models]

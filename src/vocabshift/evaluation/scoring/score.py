@@ -147,7 +147,7 @@ def score_documents(
     """
     engine = engine_of(tokenizer)
     bos = check_fit(model, engine.row_count)
-    warn_of_chat_start(engine.tokenizer, bos)
+    warn_of_chat_start(model, engine.tokenizer)
     context, overlap = window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
     pairs = [pair for pair in labelled(texts) if pair[1].strip()]
     if not pairs:
