@@ -8,7 +8,7 @@ device and for every division of rows over steps and processes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from vocabshift.cpt.config import MATCHING
 from vocabshift.cpt.packing import PADDING
 from vocabshift.models.cross_entropy import IGNORED
 from vocabshift.models.token_loss import probing
+from vocabshift.tokenizer.added_tokens import role_text
 
 if TYPE_CHECKING:
     import torch
@@ -148,8 +149,7 @@ class Masking:
 
         ValueError where it has none.
         """
-        named = tokenizer.config.get("mask_token")
-        named = named.get("content") if isinstance(named, Mapping) else named
+        named = role_text(tokenizer.config, "mask")
         names = _MASK_NAMES if named is None else (named,)
         ids = {token.content: token.id for token in tokenizer.added_tokens}
         found = [ids[name] for name in names if name in ids]

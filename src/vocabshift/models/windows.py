@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from vocabshift.errors import ChatStartWarning
 from vocabshift.models.load import positions_of
+from vocabshift.tokenizer.added_tokens import role_text
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 
 MOST_CONTEXT = 4096
@@ -99,11 +100,10 @@ def warn_of_chat_start(model: Any, tokenizer: AnyTokenizer) -> None:
     text = next((token.content for token in tokenizer.added_tokens if token.id == bos), None)
     if text is None or not tokenizer.chat_template:
         return
-    named = tokenizer.config.get("bos_token")
-    is_named = text == (named["content"] if isinstance(named, dict) else named)
+    is_named = text == role_text(tokenizer.config, "bos")
     names = rf"({re.escape(text)}{'|bos_token' if is_named else ''})"
-    template = re.sub(r"\{#.*?#\}", "", tokenizer.chat_template, flags=re.DOTALL)
-    if re.search(rf"{names}[^\w<]*{_ROLE}", template):
+    # No further than a comment or another token, and in time linear in the template.
+    if re.search(rf"{names}[^\w<#]{{0,20}}{_ROLE}", tokenizer.chat_template):
         warnings.warn(
             f"documents begin with {text!r}, the BOS of the model's config.json. In its chat "
             "template a role follows this token, so the model may expect one, and plain text looks "

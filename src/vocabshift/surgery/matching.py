@@ -26,8 +26,9 @@ from vocabshift.surgery.special_ids import (
     match_specials,
     roles_of_config,
 )
-from vocabshift.surgery.special_texts import described_tokens, role_text
+from vocabshift.surgery.special_texts import described_tokens
 from vocabshift.tokenizer import token_bytes
+from vocabshift.tokenizer.added_tokens import role_text
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer, ids_of_tokens, tokens_by_id
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.id_map import TokenIdMap

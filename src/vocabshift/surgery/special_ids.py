@@ -13,7 +13,13 @@ from typing import Any
 
 from vocabshift.errors import VocabMismatchError
 from vocabshift.surgery import special_texts
-from vocabshift.tokenizer.added_tokens import GIVEN_ROLES, AddedToken, given_by_name, use_of
+from vocabshift.tokenizer.added_tokens import (
+    GIVEN_ROLES,
+    AddedToken,
+    given_by_name,
+    role_text,
+    use_of,
+)
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -200,7 +206,7 @@ def _ids(tokenizer: Tokenizer) -> dict[str, int]:
 
 def _roles(tokenizer: Tokenizer) -> dict[str, str]:
     """Role -> text of the token, as the tokenizer's own config says it."""
-    found = {role: special_texts.role_text(tokenizer.config, role) for role in ROLES}
+    found = {role: role_text(tokenizer.config, role) for role in ROLES}
     if found["unk"] is None:
         found["unk"] = tokenizer.model.unk_token
     return {role: text for role, text in found.items() if text is not None}

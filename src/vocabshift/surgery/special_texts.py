@@ -23,14 +23,6 @@ _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input
 _NO_LIMIT = 10**9
 
 
-def role_text(config: Mapping[str, Any], role: str) -> str | None:
-    """The text of a role's token in a `tokenizer_config.json`, which may spell it as an object."""
-    value = config.get(f"{role}_token")
-    if isinstance(value, Mapping):
-        value = value.get("content")
-    return value if isinstance(value, str) else None
-
-
 def follow(
     tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str], roles: Mapping[str, str]
 ) -> Tokenizer:

@@ -76,6 +76,14 @@ class AddedToken:
     rstrip: bool = False
 
 
+def role_text(config: Mapping[str, Any], role: str) -> str | None:
+    """The text of a role's token in a `tokenizer_config.json`, which may spell it as an object."""
+    value = config.get(f"{role}_token")
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
 def read_added_tokens(data: Any) -> tuple[AddedToken, ...]:
     """The added tokens of a `tokenizer.json`, as listed; InvalidTokenizerError if damaged."""
     if data is None:

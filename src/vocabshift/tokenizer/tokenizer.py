@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.tokenizer import pretrained_folder, tokenizer_json
+from vocabshift.tokenizer.added_tokens import role_text
 from vocabshift.tokenizer.any_tokenizer import Buffer, Ids, Offsets, decode_flat, ids_without
 from vocabshift.tokenizer.components import SentencePieceRules, with_ids
 from vocabshift.tokenizer.pipeline import Pipeline
@@ -93,9 +94,8 @@ class Tokenizer(TokenizerParts):
     @property
     def eos_token(self) -> str | None:
         """The EOS that its config names, if that is one of its tokens."""
-        eos = self.config.get("eos_token")
-        text = eos.get("content") if isinstance(eos, Mapping) else eos
-        return text if isinstance(text, str) and self.token_id(text) is not None else None
+        text = role_text(self.config, "eos")
+        return text if text is not None and self.token_id(text) is not None else None
 
     def token_id(self, text: str) -> int | None:
         """Id of an added token or a token of the vocabulary; None if there is none."""

@@ -94,6 +94,7 @@ MESSAGES = "{% for message in messages %}"
         (MESSAGES + "{{ bos_token + '<|user|>' }}{% endfor %}", False),
         (MESSAGES + "{{ '<s><|' + message['role'] + '|>' }}{% endfor %}", False),
         ("{{ bos_token }}{#- system message -#}", False),
+        ("<s>" + " " * 30 + "user", False),
         ("{{ '<s>A user' }}", False),
         (None, False),
     ],
