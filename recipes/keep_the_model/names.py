@@ -13,7 +13,7 @@ TOKENIZERS = (BASE, "extension", "superwords", "trimmed", "swap")
 INITS = ("random", "fvt", "focus", "omp", "tokenadapt", "distill")
 SLOW = "-slow"
 """Of `trained`: at the lower learning rate that finalists need, whose training is longer."""
-TRAINED = ("none", "new-rows", "lora", "ends", "all", f"all{SLOW}")
+TRAINED = ("none", "embeddings", "new-rows", "lora", "ends", "all", f"all{SLOW}")
 OBJECTIVES = ("next-token", "matching", "matching-home")
 """Next-token loss; likelihood matching on all text; on home text alone, with the rest as before."""
 

@@ -9,15 +9,17 @@
 #
 # What OUT holds already is not made again, and every step resumes. Variables, with their defaults:
 #   MODEL                    folder or Hub name of any causal model with a BPE tokenizer
-#   WAY=swap                 swap: IST, as its section 4.6 has it; extend: continued BPE
+#   WAY=swap                 swap: IST, as its section 4.6 has it; extend: continued BPE; adapt: the same
+#                            after as many tokens were pruned, as in the paper's Table 9
 #   SPECS=sources.txt        the text: a SPEC a line, of files or of data sets on the Hub
-#   SIZE=1GB                 text of each language that is taken from a SPEC, from its beginning
+#   SIZE=1GB                 text that is taken from a SPEC, from its beginning, times the number after it
 #   TEXT=                    a folder of LANG.jsonl instead: nothing is downloaded
-#   TOKENS=200000, 16000     size of the tokenizer; for extend, tokens that are added
+#   TOKENS=200000, 16000     size of the tokenizer; for extend and adapt, tokens that are added
 #   CONFIG=ist.toml          or continued-bpe.toml: the settings of cpt, with the paper's values
 #   SETTINGS=                more key=value of cpt, such as "phases.0.n_bytes=2GB micro_batch_size=8"
 #   LAUNCH=                  such as "accelerate launch --config_file recipes/accelerate/h100-8.yaml -m"
-#   SUITE=ist-11             tasks of harness: a suite or tasks; "none" for none
+#   SUITE=ist-11             tasks of harness: a suite or tasks; "none" for none. continued-bpe-5 has
+#                            those of that paper, in Estonian and English
 #   HARNESS=                 more of its options, such as "--limit 200 --data DIR"
 #   BASE=                    name of MODEL on the Hub, for the card, where MODEL is a folder
 #   LICENSE=                 for the card
@@ -55,8 +57,8 @@ if [ -z "${MODEL:-}" ]; then
 fi
 case $WAY in
   swap) TOKENS=${TOKENS:-200000} CONFIG=${CONFIG:-$HERE/ist.toml} SUITE=${SUITE:-ist-11} ;;
-  extend) TOKENS=${TOKENS:-16000} CONFIG=${CONFIG:-$HERE/continued-bpe.toml} SUITE=${SUITE:-ist-11} ;;
-  *) echo "WAY is $WAY; swap and extend are known" >&2; exit 2 ;;
+  extend | adapt) TOKENS=${TOKENS:-16000} CONFIG=${CONFIG:-$HERE/continued-bpe.toml} SUITE=${SUITE:-ist-11} ;;
+  *) echo "WAY is $WAY; swap, extend and adapt are known" >&2; exit 2 ;;
 esac
 SPECS=${SPECS:-$HERE/sources.txt}
 LAUNCH=${LAUNCH:-$PYTHON -m}
@@ -97,6 +99,9 @@ toml() { printf '"%s", ' "$@" | sed 's/^/[/; s/, $/]/'; }
 if [ "$WAY" = swap ]; then
   do_it "$OUT/tokenizer" "${vocabshift[@]}" train --recipe ist --vocab-size "$TOKENS" \
     --sampling-alpha 0.7 --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"
+elif [ "$WAY" = adapt ]; then
+  do_it "$OUT/tokenizer" "${vocabshift[@]}" adapt "$MODEL" --tokenizer-only --pre-tokenizer repaired \
+    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"
 else
   do_it "$OUT/tokenizer" "${vocabshift[@]}" extend "$MODEL" --pre-tokenizer repaired \
     --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"

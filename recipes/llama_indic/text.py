@@ -2,7 +2,8 @@
 
     python recipes/llama_indic/text.py take recipes/llama_indic/sources.txt --size 1GB -o runs/text
 
-Data sets of the Hub are streamed: no more than SIZE of each is read. `samples` writes our own
+A line of the file is a SPEC and, after a blank, how many times SIZE is taken of it: 1 where there is
+no number. Data sets of the Hub are streamed: no more than that is read. `samples` writes our own
 sample texts as train/LANG.txt.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,17 +26,16 @@ EVERY, MOST = 200, 300
 """One document in 200 is held out, up to 300 of a source; the first one is, so there is one."""
 NAMES = {"hin": "hi", "tam": "ta", "eng": "en"}
 """Our sample texts, as the recipe's languages are called."""
+NUMBER = re.compile(r" \d+(\.\d+)?$")
 
 
 def take(sources: Path, n_bytes: int, out: Path) -> None:
-    """Write the first `n_bytes` of every source; several sources of a language share its files."""
+    """Write the beginning of every source; several sources of a language share its files."""
     lines = [line.split("#")[0].strip() for line in sources.read_text("utf-8").splitlines()]
-    specs = [os.path.expandvars(line) for line in lines if line]
-    if unset := next((spec for spec in specs if "$" in spec), None):
-        raise SystemExit(f"{sources}: {unset} names a variable that is not set")
+    specs = [_source(os.path.expandvars(line), sources) for line in lines if line]
     with atomic_folder(out) as folder:
         (folder / "held-out").mkdir()
-        for spec in specs:
+        for spec, times in specs:
             (language,) = vs.Corpus.from_specs([spec]).languages or [None]
             if language is None:
                 raise SystemExit(f"{sources}: {spec} has no language; write it as LANG=…")
@@ -44,12 +45,20 @@ def take(sources: Path, n_bytes: int, out: Path) -> None:
                 (folder / name).open("a", encoding="utf-8") as kept,
                 (folder / "held-out" / name).open("a", encoding="utf-8") as held,
             ):
-                for number, text in enumerate(beginning(spec, n_bytes)):
+                for number, text in enumerate(beginning(spec, round(times * n_bytes))):
                     is_held = number % EVERY == 0 and number < EVERY * MOST
                     line = json.dumps({"text": text}, ensure_ascii=False) + "\n"
                     (held if is_held else kept).write(line)
                     n_read += len(text.encode())
             print(f"{language}: {n_read:,} bytes of {spec}", file=sys.stderr)
+
+
+def _source(line: str, file: Path) -> tuple[str, float]:
+    """A SPEC, and how many times SIZE is taken of it."""
+    spec, _, times = line.rpartition(" ") if NUMBER.search(line) else (line, "", "1")
+    if "$" in spec:
+        raise SystemExit(f"{file}: {spec} names a variable that is not set")
+    return spec.rstrip(), float(times)
 
 
 def beginning(spec: str, n_bytes: int) -> Iterator[str]:
@@ -65,8 +74,10 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("take", "samples"))
-    parser.add_argument("sources", type=Path, nargs="?", help="a SPEC a line")
-    parser.add_argument("--size", type=size, default=10**9, help="of text, each source")
+    parser.add_argument("sources", type=Path, nargs="?", help="a SPEC a line, and a number")
+    parser.add_argument(
+        "--size", type=size, default=10**9, help="of text, each source times its number"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True)
     args = parser.parse_args()
     if args.what == "samples":

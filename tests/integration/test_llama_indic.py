@@ -16,7 +16,19 @@ import vocabshift as vs
 pytest.importorskip("accelerate")
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("DATA", "TEXT", "SPECS", "SIZE", "WAY", "TOKENS", "CONFIG", "SETTINGS", "SUITE", "BASE")
+NAMES = (
+    "DATA",
+    "TEXT",
+    "SPECS",
+    "SIZE",
+    "WAY",
+    "TOKENS",
+    "CONFIG",
+    "SETTINGS",
+    "SUITE",
+    "HARNESS",
+    "BASE",
+)
 
 
 def run(*words: str, status: int = 0, **variables: str) -> str:
@@ -58,9 +70,28 @@ def test_from_a_model_to_its_card(tmp_path: Path) -> None:
     assert "vocabshift" not in run("--smoke", **variables)  # nothing is made twice
 
 
+@pytest.mark.real
+@pytest.mark.shared
+@pytest.mark.slow
+def test_a_real_model_on_real_text(smollm2: Path, shared_data: Path, tmp_path: Path) -> None:
+    """All steps, those of tasks too; so little training leaves no model of use."""
+    pytest.importorskip("lm_eval")
+    out = tmp_path / "out"
+    tasks = {"SUITE": "sib200:hi", "HARNESS": f"--limit 3 --data {shared_data / 'tasks'}"}
+    run("--smoke", MODEL=str(smollm2), DATA=str(shared_data), OUT=str(out), **tasks)
+    rows = [json.loads(line) for line in (out / "tasks.jsonl").read_text("utf-8").splitlines()]
+    assert {"smollm2", "trained"} == {row["subject"] for row in rows}
+    assert "sib200" in (out / "trained" / "README.md").read_text(encoding="utf-8")
+    assert "हैं" in (out / "text" / "hi.jsonl").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("way", "second", "config"),
-    [("swap", "train --recipe ist", "ist.toml"), ("extend", "extend", "continued-bpe.toml")],
+    [
+        ("swap", "train --recipe ist", "ist.toml"),
+        ("extend", "extend", "continued-bpe.toml"),
+        ("adapt", "--tokenizer-only", "continued-bpe.toml"),
+    ],
 )
 def test_a_dry_run_prints_every_step(way: str, second: str, config: str, tmp_path: Path) -> None:
     commands = run("--dry-run", MODEL="me/mill", WAY=way, OUT=str(tmp_path / "out"))
@@ -97,7 +128,9 @@ def test_settings_are_those_of_the_papers(name: str) -> None:
 
 def test_what_is_lacking(tmp_path: Path) -> None:
     assert "MODEL is not set" in run(status=2, OUT=str(tmp_path))
-    assert "swap and extend are known" in run(status=2, MODEL="m", WAY="sell", OUT=str(tmp_path))
+    assert "swap, extend and adapt are known" in run(
+        status=2, MODEL="m", WAY="sell", OUT=str(tmp_path)
+    )
     (tmp_path / "empty").mkdir()
     line = run(status=2, MODEL="m", TEXT=str(tmp_path / "empty"), OUT=str(tmp_path / "out"))
     assert "holds no LANG.jsonl" in line

@@ -13,12 +13,13 @@ FILES = sorted(FOLDER.glob("*.yaml"))
 pytest.importorskip("accelerate")
 
 
-def launched(file: Path) -> Any:
+def launched(file: Path, *more: str) -> Any:
     """The arguments that `accelerate launch` works with, after its own checks."""
     from accelerate.commands import launch
 
     parser = launch.launch_command_parser()
-    arguments = parser.parse_args(["--config_file", str(file), "-m", "vocabshift", "cpt", "x.toml"])
+    words = ["--config_file", str(file), *more, "-m", "vocabshift", "cpt", "x.toml"]
+    arguments = parser.parse_args(words)
     return launch._validate_launch_command(arguments)[0]
 
 
@@ -40,19 +41,23 @@ def test_accelerate_reads_every_key(file: Path) -> None:
     assert config.use_cpu == (file.stem == "cpu-2")
 
 
+@pytest.mark.parametrize("reshard", ["true", "false"])
 @pytest.mark.parametrize("name", ["h100-8", "h100-2x8"])
-def test_processes_divide_the_model_by_fsdp2(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process finds in its environment makes the plugin of version 2."""
+def test_processes_divide_the_model_by_fsdp2(
+    name: str, reshard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a process finds in its environment makes the plugin of version 2; a flag comes first."""
     from accelerate.utils import FullyShardedDataParallelPlugin
     from accelerate.utils.launch import prepare_multi_gpu_env
 
-    arguments = launched(FOLDER / f"{name}.yaml")
+    flag = ["--fsdp_reshard_after_forward", "false"] if reshard == "false" else []
+    arguments = launched(FOLDER / f"{name}.yaml", *flag)
     for key, value in prepare_multi_gpu_env(arguments).items():
         if key.startswith(("FSDP_", "ACCELERATE_")):
             monkeypatch.setenv(key, value)
     plugin = FullyShardedDataParallelPlugin()
     assert plugin.fsdp_version == 2
-    assert plugin.reshard_after_forward is True
+    assert plugin.reshard_after_forward is (reshard == "true")
     assert plugin.auto_wrap_policy.__name__ == "transformer_auto_wrap_policy"
     assert plugin.activation_checkpointing is False
     assert plugin.cpu_ram_efficient_loading is False

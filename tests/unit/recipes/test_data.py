@@ -75,17 +75,17 @@ def test_a_folder_without_text_is_refused(program, tmp_path: Path, monkeypatch) 
 
 
 def test_the_beginning_of_each_source_is_taken(program, tmp_path: Path) -> None:
-    """So many bytes of each, and one document in 200 is held out."""
+    """So many bytes of each times its number, and one document in 200 is held out."""
     text = program("llama_indic/text.py")
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text(f"{name} 6 bytes\n" * 1000, encoding="utf-8")
     sources = tmp_path / "sources.txt"
-    specs = [f"hi={tmp_path}/one.txt # a comment", "", f"hi={tmp_path}/two.txt"]
+    specs = [f"hi={tmp_path}/one.txt # a comment", "", f"hi={tmp_path}/two.txt 2.4"]
     sources.write_text("\n".join(specs), encoding="utf-8")
     text.take(sources, 250 * len("one 6 bytes"), tmp_path / "out")
     kept, held = (
         (tmp_path / "out" / name).read_text(encoding="utf-8").splitlines()
         for name in ("hi.jsonl", "held-out/hi.jsonl")
     )
-    assert [248] * 2 == [kept.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]
-    assert [2] * 2 == [held.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]
+    assert [248, 597] == [kept.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]
+    assert [2, 3] == [held.count(f'{{"text": "{name} 6 bytes"}}') for name in ("one", "two")]
