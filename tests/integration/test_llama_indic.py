@@ -78,7 +78,8 @@ def test_a_real_model_on_real_text(smollm2: Path, shared_data: Path, tmp_path: P
     pytest.importorskip("lm_eval")
     out = tmp_path / "out"
     tasks = {"SUITE": "sib200:hi", "HARNESS": f"--limit 3 --data {shared_data / 'tasks'}"}
-    run("--smoke", MODEL=str(smollm2), DATA=str(shared_data), OUT=str(out), **tasks)
+    few = {"SETTINGS": "phases.0.n_bytes=3KB phases.1.n_bytes=3KB"}
+    run("--smoke", MODEL=str(smollm2), DATA=str(shared_data), OUT=str(out), **tasks, **few)
     rows = [json.loads(line) for line in (out / "tasks.jsonl").read_text("utf-8").splitlines()]
     assert {"smollm2", "trained"} == {row["subject"] for row in rows}
     assert "sib200" in (out / "trained" / "README.md").read_text(encoding="utf-8")
