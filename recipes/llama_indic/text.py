@@ -2,9 +2,9 @@
 
     python recipes/llama_indic/text.py take recipes/llama_indic/sources.txt --size 1GB -o runs/text
 
-A line of the file is a SPEC and, after a blank, how many times SIZE is taken of it: 1 where there is
-no number. Data sets of the Hub are streamed: no more than that is read. `samples` writes our own
-sample texts as train/LANG.txt.
+A line of the file is a SPEC and, after a blank, how many times SIZE is taken of it, where not once.
+Data sets of the Hub are streamed: no more than that is read. `samples` writes our own sample texts
+as train/LANG.txt.
 """
 
 from __future__ import annotations
