@@ -184,11 +184,11 @@ def _mean(values: Sequence[float | None], digits: int) -> str:
 
 
 def how(made: Row) -> str:
-    """How our side was made."""
+    """How our side was made; what was not kept of it is left out."""
     words = f"{made['size']}, `{made['command']}`"
     if made.get("seconds") is not None:
         words += f", {made['seconds']:,.0f} s of training"
-    return f"{words} on {made['machine']}"
+    return f"{words} on {made['machine']}" if "machine" in made else words
 
 
 def _how(entry: Entry, made: Row | None) -> str:

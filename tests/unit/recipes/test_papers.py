@@ -89,6 +89,8 @@ def test_how_our_side_was_made_is_written_under_it(beside) -> None:
         "*Compared with the paper: another quantity ([errata](../../docs/errata.md)); in bits. "
         "64000 tokens, `a.sh`, 1,234 s of training on 2 cores of X.*"
     ) == beside._how({"mark": "quantity", "note": "in bits"}, made)
+    del made["machine"]
+    assert "64000 tokens, `a.sh`, 1,234 s of training" == beside.how(made)
 
 
 def test_tables_of_a_paper_are_those_that_have_rows(beside, monkeypatch) -> None:
