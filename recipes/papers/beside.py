@@ -191,11 +191,14 @@ def how(made: Row) -> str:
     return f"{words} on {made['machine']}" if "machine" in made else words
 
 
-def _how(entry: Entry, made: Row | None) -> str:
-    """What may be compared, and how our side was made."""
-    words = f"*{compare(entry) if 'mark' in entry else 'The paper has no figures'}"
+def compared(entry: Entry) -> str:
+    """What may be compared, as a sentence."""
+    words = compare(entry) if "mark" in entry else "The paper has no figures"
     if entry.get("mark") == "quantity":
         words += " ([errata](../../docs/errata.md))"
-    if entry.get("note"):
-        words += f"; {entry['note']}"
-    return f"{words}. {how(made)}.*" if made is not None else f"{words}.*"
+    return f"{words}; {entry['note']}." if entry.get("note") else f"{words}."
+
+
+def _how(entry: Entry, made: Row | None) -> str:
+    """What may be compared, and how our side was made."""
+    return f"*{compared(entry)} {how(made)}.*" if made is not None else f"*{compared(entry)}*"
