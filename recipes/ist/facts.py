@@ -19,7 +19,7 @@ from typing import Any
 from vocabshift.text.corpus import Corpus
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import made, shown
+from rows import made, put, shown
 
 COMMAND = "recipes/ist/ablate.sh"
 N_BYTES = 256
@@ -76,15 +76,18 @@ def main() -> None:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("script", nargs="?")
     parser.add_argument("--text", metavar="SPEC", nargs="+", default=[])
+    parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
     if args.what == "budget":
         print(budget(args.tokenizer, args.script))
     elif args.what == "megabytes":
         print(f"{figures(args.tokenizer)['training_bytes'] / 1e6:.3g} MB")
     else:
-        rows = [*of_text(args.text), *of_vocabulary(args.tokenizer)]
-        for row in [*how_made(args.tokenizer), *rows]:
+        rows = [*of_text(args.text), *of_vocabulary(args.tokenizer), *how_made(args.tokenizer)]
+        for row in rows:
             print(shown(row))
+        if args.results:
+            put(args.results, rows)
 
 
 if __name__ == "__main__":
