@@ -55,10 +55,11 @@ demo-real: $(VENV)/.demo-real
 	  $(if $(ENGLISH),--english $(ENGLISH)) $(if $(HINDI),--hindi $(HINDI))
 
 # Sizes that a laptop trains in minutes; the others are in each recipe's README. First the scripts that
-# keep all cores busy, then two at a time those that mostly use one. What runs/ holds is kept, so the
-# same command resumes; RECIPES names fewer.
+# keep all cores busy (and iso, a minute, which records into the same file as indic_study/run), then two
+# at a time those that mostly use one. What runs/ holds is kept, so the same command resumes; RECIPES
+# names fewer.
 RECIPES ?= $(RECIPES_WIDE) $(RECIPES_NARROW)
-RECIPES_WIDE := ist/ablate matra/open indic_study/front
+RECIPES_WIDE := ist/ablate matra/open indic_study/front indic_study/iso
 RECIPES_NARROW := continued_bpe/run indic_study/run glitch/run vendors/run normalization/run
 
 recipes: $(VENV)/.dev

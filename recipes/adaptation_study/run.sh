@@ -123,7 +123,7 @@ fi
 "$PYTHON" $HERE/tables.py "$OUT"
 "$PYTHON" $HERE/figure.py "$OUT" -o "$OUT/curves.svg"
 TABLES=()
-for name in tokenizers bits-per-byte differences sib200 glitch latency; do
+for name in tokenizers bits-per-byte differences sib200 glitch latency ist-5 ist-appendix-c.1; do
   TABLES+=("$OUT/$name.md")
 done
 cat "${TABLES[@]}"

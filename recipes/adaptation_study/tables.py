@@ -8,11 +8,15 @@ writes them as OUT/NAME.md, from OUT/rows.jsonl.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "data"))
+import numpy as np
+
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
+import beside
 from record import Row, markdown, read
 
 LATENCY = {
@@ -22,6 +26,9 @@ LATENCY = {
     "output_bytes_per_second": ("bytes/s", 1),
     "text_bytes_per_second": ("bytes of text/s", 1),
 }
+SWAPPED = ("nothing", "ist")
+"""The old tokenizer, and what takes the place of it in IST's Table 5."""
+_DRAWS, _SEED = 10_000, 7
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
@@ -37,6 +44,8 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "sib200": _topics(own["sib200"], study),
         "glitch": _glitch(own["glitch"], study),
         "latency": _latency(own["latency"], study),
+        "ist-5": _swap(own["latency"], study),
+        "ist-appendix-c.1": _losses(own, study),
     }
 
 
@@ -151,6 +160,76 @@ def _latency(rows: list[Row], study: Row) -> str:
         ),
         study,
     )
+
+
+def _swap(rows: list[Row], study: Row) -> str:
+    """The paper's two models, and ours by language: the old tokenizer, IST, and their ratio."""
+    entry = beside.papers()["ist"]["tables"]["5"]
+    shown = [*entry["columns"], LATENCY["text_bytes_per_second"][0]]
+    printed = beside.figures(entry)
+    sides = [("paper", [printed["LLaMA-4"], printed["IST"]])]
+    values = {row["row"]: row["values"] for row in rows}
+    for language in dict.fromkeys(name.partition(":")[0] for name in values):
+        both = [values[f"{language}: {name}"] for name in SWAPPED]
+        named = [
+            {head: own[key][0] * unit for key, (head, unit) in LATENCY.items()} for own in both
+        ]
+        sides.append((f"ours, {language}", named))
+    body = []
+    for name, (before, after) in sides:
+        cells = [name]
+        for column in shown:
+            known = column in before
+            cells += [f"{own[column]:,.1f}" if known else "–" for own in (before, after)]
+            cells.append(f"{after[column] / before[column]:.2f}" if known else "–")
+        body.append(cells)
+    head = [f"{name}{which}" for name in shown for which in (": old tokenizer", ": IST", ": ratio")]
+    return _titled(beside.heading("5", entry), ["", *head], body, study, beside.compared(entry))
+
+
+def _losses(own: dict[str, list[Row]], study: Row) -> str:
+    """What the loss per token and bits per byte of all arms say of their accuracy, by language."""
+    entry = beside.papers()["ist"]["tables"]["Appendix C.1"]
+    topics = {row["row"]: row["values"] for row in own["sib200"]}
+    sizes = {row["row"]: row["values"] for row in own["tokenizers"]}
+    body = []
+    for language in study["topics"]:
+        bits, losses, right = [], [], []
+        for row in own["bits-per-byte"]:
+            name = row["row"].partition(",")[0]
+            of_byte = row["after"][language][0]
+            bits.append(of_byte)
+            losses.append(of_byte * math.log(2) * sizes.get(name, sizes["base"])[language])
+            right.append(topics[row["row"]][language][0])
+        cells = [language]
+        for prices, digits in ((losses, 2), (bits, 3)):
+            cells.append(f"{min(prices):.{digits}f} to {max(prices):.{digits}f}")
+            cells.append(rank_correlation(prices, right))
+        body.append(cells)
+    prices = ("loss per token, nats", "bits per byte")
+    head = [f"{price}{which}" for price in prices for which in ("", ": correlation with accuracy")]
+    note = (
+        f"Lowest and highest of {len(own['bits-per-byte'])} arms, and Spearman's rank correlation "
+        "with accuracy on SIB-200, with p by permutation of the arms: -1 if a lower loss always "
+        f"meant more right answers. {beside.compared(entry)}"
+    )
+    return _titled(beside.heading("Appendix C.1", entry), ["", *head], body, study, note)
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> str:
+    """Spearman's, with its two-sided p; an en dash where one of them is constant."""
+    ranks = [
+        np.array([sum(a < b for a in side) + sum(a == b for a in side) / 2 for b in side])
+        for side in (one, other)
+    ]
+    first, second = (rank - rank.mean() for rank in ranks)
+    length = math.sqrt(first @ first * (second @ second))
+    if not length:
+        return "–"
+    drawn = np.random.default_rng(_SEED).permuted(np.tile(second, (_DRAWS, 1)), axis=1) @ first
+    # A sum that rounding moves is as far from zero as the one that it equals.
+    p = np.mean(np.abs(drawn) >= abs(first @ second) * (1 - 1e-9))
+    return f"{first @ second / length:+.2f} (p {p:.2f})"
 
 
 def main() -> None:

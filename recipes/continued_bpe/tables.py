@@ -39,6 +39,7 @@ OWN = {
 def tables(rows: Iterable[Row]) -> dict[str, str]:
     """All that have rows, by name."""
     rows = list(rows)
+    rows += by_id(rows)
     ours: dict[str, Values] = {}
     for row in rows:
         if row["table"] != "made":
@@ -66,6 +67,22 @@ def tables(rows: Iterable[Row]) -> dict[str, str]:
         if name in ours:
             how = f"\n\n*{beside.how(made[name])}.*" if name in made else ""
             found[name] = f"### {title}\n\n{plain(ours[name], digits)}{how}"
+    return found
+
+
+def by_id(rows: Sequence[Row]) -> list[Row]:
+    """Of Table 4 what depends on no text: the unreachable tokens of Llama-3, pruned by id."""
+    found: list[Row] = []
+    for row in rows:
+        if row["table"] == f"{NAME}-4" and row["row"] in ("ID", "ID (L*)"):
+            left = {
+                line.removeprefix("unreachable "): value
+                for line, value in row["values"].items()
+                if line.startswith("unreachable ")
+            }
+            found.append({**row, "table": f"{NAME}-4-by-id", "values": left})
+        elif row["table"] == "made" and row["row"] == f"{NAME}-4":
+            found.append({**row, "row": f"{NAME}-4-by-id", "size": "Llama-3"})
     return found
 
 

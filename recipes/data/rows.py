@@ -98,17 +98,21 @@ def main() -> None:
     parser.add_argument("--size", required=True)
     parser.add_argument("--trained", metavar="DIR", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
     values: dict[str, dict[str, float]] = {}
     for line in args.measured.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["metric"] == args.metric:
             values.setdefault(row["subject"], {})[row["language"]] = row["value"]
+    rows: list[Row] = []
+    for table, *specs in args.table:
+        seconds = trained_in(args.trained, specs)
+        rows += [*rows_of(table, specs, values), made(table, args.command, args.size, seconds)]
     with args.output.open("a", encoding="utf-8") as out:
-        for table, *specs in args.table:
-            seconds = trained_in(args.trained, specs)
-            rows = [*rows_of(table, specs, values), made(table, args.command, args.size, seconds)]
-            out.writelines(shown(row) + "\n" for row in rows)
+        out.writelines(shown(row) + "\n" for row in rows)
+    if args.results:
+        put(args.results, rows)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
-from beside import how, papers
+from beside import compared, figures, heading, how, interval, papers
 from record import Row, markdown
 from rows import made, put, shown
 
@@ -51,7 +51,7 @@ TITLES = {
     "joint-unigram": "joint, Unigram",
     "cluster-unigram": "cluster, Unigram",
 }
-TABLE_21 = "indic_study-21"
+TABLE_6, TABLE_21 = "indic_study-6", "indic_study-21"
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,7 @@ def rows_of(folder: Path) -> list[Row]:
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Markdown by name, of the rows that `rows_of` makes, and of those of an earlier run."""
     found = {name: _table(rows, name) for name in ("extrinsic", "extrinsic-earlier")}
+    found[TABLE_6] = _tasks(rows)
     return {name: text for name, text in found.items() if text}
 
 
@@ -198,6 +199,33 @@ def _table(rows: Sequence[Row], name: str) -> str:
         *(f"*{how(row)}.*" for row in own),
     ]
     return "\n\n".join(parts)
+
+
+def _tasks(rows: Sequence[Row]) -> str:
+    """The study's Table 6, and topics that our models have right; nothing without ours."""
+    entry = papers()["indic_study"]["tables"]["6"]
+    pairs: dict[str, list[dict[str, float]]] = {}
+    for name, values in figures(entry).items():
+        pairs.setdefault(f"paper: {name.partition(':')[0]}", []).append(values)
+    for table, run in (("extrinsic", ""), ("extrinsic-earlier", ", earlier run")):
+        own = {row["row"]: row["values"] for row in rows if row["table"] == table}
+        for kind in ("encoder", "decoder"):
+            for one, other in PAIRS[:2]:
+                both = [own.get(f"{kind}, {RIGHT}: {TITLES[name]}") for name in (one, other)]
+                if all(both):
+                    algorithm = TITLES[one].partition(", ")[2]
+                    pairs[f"ours: topics, {kind}, {algorithm}{run}"] = both
+    if not any(name.startswith("ours") for name in pairs):
+        return ""
+    body = []
+    for name, (joint, cluster) in pairs.items():
+        change = [cluster[label] - joint[label] for label in joint]
+        low, high = interval(change)
+        means = (f"{sum(own.values()) / len(own):.1f}" for own in (joint, cluster))
+        cells = (f"{sum(change) / len(change):+.1f}", f"{low:+.1f} to {high:+.1f}")
+        body.append([name, f"{len(change)}", *means, *cells])
+    head = ("%", "languages", "joint", "cluster", "difference", "over languages")
+    return f"### {heading('6', entry)}\n\n{markdown(head, body)}\n\n*{compared(entry)}*"
 
 
 _CHANGES = ("", "languages", "seeds", "from", "to", "difference", "over seeds", "over sentences")

@@ -128,10 +128,10 @@ vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" "${CODE[@]}" $THREA
   --metrics fertility --output "$OUT/measured.jsonl" --force >/dev/null
 rm -f "$OUT/results.jsonl"
 "$PYTHON" recipes/data/rows.py "$OUT/measured.jsonl" "${TABLES[@]}" -o "$OUT/results.jsonl" \
-  --trained "$OUT" --command "recipes/ist/ablate.sh" --size "$VOCAB tokens and ${MB/#0/all} MB where the table says no other"
+  --trained "$OUT" --command "recipes/ist/ablate.sh" --size "$VOCAB tokens and ${MB/#0/all} MB where the table says no other" \
+  ${RECORD:+--results recipes/ist/results.jsonl}
 "$PYTHON" recipes/ist/facts.py rows "$OUT/paper" --text "${PARALLEL[@]}" "${CODE[@]}" \
-  >>"$OUT/results.jsonl"
+  ${RECORD:+--results recipes/ist/results.jsonl} >>"$OUT/results.jsonl"
 if [ -n "${RECORD:-}" ]; then
-  cp "$OUT/results.jsonl" recipes/ist/results.jsonl
   "$PYTHON" recipes/data/record.py recipes/ist
 fi

@@ -5,7 +5,7 @@
     python recipes/ist/facts.py rows runs/ablation/paper --text hi=hi.txt code=a.py
 
 `rows` prints the rows of IST's Tables 2 (what the evaluation text is) and 10 (shares of text and
-vocabulary by script) for `results.jsonl`.
+vocabulary by script) for `results.jsonl`, and how they were made.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from typing import Any
 from vocabshift.text.corpus import Corpus
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import shown
+from rows import made, put, shown
 
+COMMAND = "recipes/ist/ablate.sh"
 N_BYTES = 256
 
 
@@ -58,6 +59,16 @@ def of_vocabulary(folder: Path) -> list[dict[str, Any]]:
     return [{"table": "ist-10", "row": name, "values": own} for name, own in named.items()]
 
 
+def how_made(folder: Path) -> list[dict[str, Any]]:
+    """What stands under both tables. Neither has a time: one trains nothing, one shares its run."""
+    facts = figures(folder)
+    size = f"{facts['vocab_size']:,} tokens, {facts['training_bytes'] / 1e6:.3g} MB"
+    return [
+        made("ist-2", COMMAND, "The evaluation text", None),
+        made("ist-10", COMMAND, size, None),
+    ]
+
+
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -65,14 +76,18 @@ def main() -> None:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("script", nargs="?")
     parser.add_argument("--text", metavar="SPEC", nargs="+", default=[])
+    parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
     if args.what == "budget":
         print(budget(args.tokenizer, args.script))
     elif args.what == "megabytes":
         print(f"{figures(args.tokenizer)['training_bytes'] / 1e6:.3g} MB")
     else:
-        for row in [*of_text(args.text), *of_vocabulary(args.tokenizer)]:
+        rows = [*of_text(args.text), *of_vocabulary(args.tokenizer), *how_made(args.tokenizer)]
+        for row in rows:
             print(shown(row))
+        if args.results:
+            put(args.results, rows)
 
 
 if __name__ == "__main__":

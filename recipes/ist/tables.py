@@ -24,15 +24,18 @@ NAMES = {
     "DeepSeek-V3": "DeepSeek-R1",
 }
 """Ours, and the paper's names of the same tokenizers."""
+HOW = {"command": "recipes/ist/run.sh", "size": "200,000 tokens"}
 OF_CARD = {"3": "fertility", "4": "normalized_sequence_length", "7": "bytes_per_token"}
 ENTROPY = {"renyi_entropy": "Entropy", "renyi_efficiency": "Efficiency"}
 
 
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
-    found = beside.tables("ist", [*of_card(read(CARD)), *rows])
+    card = of_card(read(CARD))
+    how = [{"table": "made", "row": name, **HOW} for name in {row["table"] for row in card}]
+    found = beside.tables("ist", [*card, *how, *rows])
     counts = read(CARD.with_name("counts.jsonl"))
-    made = f"*200,000 tokens, `recipes/ist/run.sh`{how_old(counts)}.*"
+    made = f"*{beside.how(HOW)}{how_old(counts)}.*"
     found["invariants"] = f"{crossed(counts, 'count', 'tokenizer')}\n\n{made}"
     found["ist-9-all"] = of_all_languages(rows, "ist-9", "All languages", "One corpus", ("Merged",))
     title = "What each ingredient brings"

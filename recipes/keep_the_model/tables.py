@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("keep_the_model", "data", "papers")]
+import beside
 from names import TOKENIZERS, arm_of, plan
 from record import Row, markdown, read
 
@@ -38,6 +39,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "continuations": _continuations(own),
         "speed": _speed(own),
         "tasks": _tasks(own),
+        "ist-11": _replaced(own),
         "commands": _commands(own),
     }
     return {
@@ -179,6 +181,28 @@ def _tasks(rows: list[Row]) -> str:
         for row in _of(rows, "task", on=ALL)
     ]
     return markdown(("task", "arm", "accuracy", "questions"), sorted(cells), left=2)
+
+
+def _replaced(rows: list[Row]) -> str:
+    """The paper's tasks before and after, and ours of every swap; nothing without ours."""
+    entry = beside.papers()["ist"]["tables"]["11"]
+    before, after = beside.figures(entry).values()
+    cells = [
+        (task, "paper", f"{old:.2f}", f"{after[task]:.2f}", f"{after[task] - old:+.2f}")
+        for task, old in before.items()
+    ]
+    tasks = [row for row in _of(rows, "task", on=ALL) if "failure" not in row]
+    base = {row["task"]: row for row in tasks if row["arm"] == "base"}
+    swaps = [row for row in tasks if arm_of(row["arm"]).tokenizer == "swap" and row["task"] in base]
+    for row in sorted(swaps, key=lambda row: str(row["task"])):
+        both = [base[row["task"]], row]
+        values = (f"{own['value']:.3f} [{own['low']:.3f}, {own['high']:.3f}]" for own in both)
+        change = f"{row['value'] - both[0]['value']:+.3f}"
+        cells.append((f"`{row['task']}`", f"ours: {_called(row)}", *values, change))
+    if not swaps:
+        return ""
+    table = markdown(("task", "", "before", "tokenizer replaced", "difference"), cells, left=2)
+    return f"### {beside.heading('11', entry)}\n\n{table}\n\n*{beside.compared(entry)}*"
 
 
 def _speed(rows: list[Row]) -> str:

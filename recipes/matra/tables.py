@@ -18,6 +18,7 @@ from record import Row, how_old, markdown, read
 CARD = Path(__file__).parents[2] / "model_cards" / "matra-200k" / "results.jsonl"
 NAMES = {"matra": "Matra", "Gemma-4": "Gemma-4", "o200k": "GPT-5"}
 """Ours, and the paper's names of the same tokenizers."""
+HOW = {"command": "recipes/matra/run.sh", "size": "200,000 tokens"}
 AS_PRINTED = {
     "SeqRed": ("tokens_per_character", lambda value: 1 - value),
     "NSL": ("sequence_reduction", lambda value: 1 - value),
@@ -30,7 +31,9 @@ AS_PRINTED = {
 
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
-    found = beside.tables("matra", [*of_card(read(CARD)), *rows])
+    card = of_card(read(CARD))
+    how = [{"table": "made", "row": name, **HOW} for name in {row["table"] for row in card}]
+    found = beside.tables("matra", [*card, *how, *rows])
     found["matra-2-beside"] = found.pop("matra-2")  # "matra-2" is the CLI's, of all tokenizers
     found["variants-200k"] = variants(read(CARD))
     found["matra-2-other"] = _other(read(CARD.with_name("counts.jsonl")))
@@ -67,7 +70,7 @@ def variants(measured: list[Row]) -> str:
             ours.setdefault(row["subject"], {})[row["language"]] = row["value"]
     columns = [*sorted(set(ours["matra"]) - {"code"}), "code"]
     table = beside.effects({"columns": columns, "base": "matra"}, ours)
-    return f"### Variants, 200,000 tokens\n\n{table}"
+    return f"### Variants, 200,000 tokens\n\n{table}\n\n*{beside.how(HOW)}.*"
 
 
 def _other(rows: list[Row]) -> str:
@@ -81,7 +84,7 @@ def _other(rows: list[Row]) -> str:
         for row in rows
     )
     title = "### Means over languages, as the paper's figures fit (Matra, Table 2)"
-    made = f"*200,000 tokens, `recipes/matra/run.sh`{how_old(rows)}.*"
+    made = f"*{beside.how(HOW)}{how_old(rows)}.*"
     return f"{title}\n\n{markdown(head, cells)}\n\n{made}"
 
 

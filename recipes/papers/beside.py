@@ -184,18 +184,21 @@ def _mean(values: Sequence[float | None], digits: int) -> str:
 
 
 def how(made: Row) -> str:
-    """How our side was made."""
+    """How our side was made; what was not kept of it is left out."""
     words = f"{made['size']}, `{made['command']}`"
     if made.get("seconds") is not None:
         words += f", {made['seconds']:,.0f} s of training"
-    return f"{words} on {made['machine']}"
+    return f"{words} on {made['machine']}" if "machine" in made else words
+
+
+def compared(entry: Entry) -> str:
+    """What may be compared, as a sentence."""
+    words = compare(entry) if "mark" in entry else "The paper has no figures"
+    if entry.get("mark") == "quantity":
+        words += " ([errata](../../docs/errata.md))"
+    return f"{words}; {entry['note']}." if entry.get("note") else f"{words}."
 
 
 def _how(entry: Entry, made: Row | None) -> str:
     """What may be compared, and how our side was made."""
-    words = f"*{compare(entry) if 'mark' in entry else 'The paper has no figures'}"
-    if entry.get("mark") == "quantity":
-        words += " ([errata](../../docs/errata.md))"
-    if entry.get("note"):
-        words += f"; {entry['note']}"
-    return f"{words}. {how(made)}.*" if made is not None else f"{words}.*"
+    return f"*{compared(entry)} {how(made)}.*" if made is not None else f"*{compared(entry)}*"

@@ -378,7 +378,7 @@ def test_the_adaptation_study_compares_every_arm(run: Run, tmp_path: Path) -> No
     pytest.importorskip("sklearn")
     out = tmp_path / "out"
     printed = run("adaptation_study/run.sh", out)
-    names = ("tokenizers", "bits-per-byte", "differences", "sib200", "glitch", "latency")
+    names = ("tokenizers", "bits-per-byte", "differences", "sib200", "glitch", "latency", "ist-5")
     tables = {name: (out / f"{name}.md").read_text(encoding="utf-8") for name in names}
     assert all(table in printed for table in tables.values())
     assert "<svg" in (out / "curves.svg").read_text(encoding="utf-8")

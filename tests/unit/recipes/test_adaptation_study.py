@@ -135,3 +135,34 @@ def test_features_are_means_over_tokens(program: Program, tmp_path: Path) -> Non
                 out = holder.model(input_ids=window, output_hidden_states=True)
             states.append(torch.cat([out.hidden_states[0], out.last_hidden_state], -1)[0, 1:])
         assert row == pytest.approx(torch.cat(states).mean(dim=0).numpy(), rel=1e-4, abs=1e-5)
+
+
+def test_rank_correlations_and_the_share_of_orders_that_are_as_far_from_zero(
+    program: Program,
+) -> None:
+    """Held against scipy, ties among them; of four values, 2 of 24 orders are as extreme."""
+    of = program("adaptation_study/tables.py").rank_correlation
+    assert of([1, 2, 3, 4], [9.0, 7.0, 5.0, 4.0]) == "-1.00 (p 0.08)"
+    assert of([1, 2, 3, 4], [5, 5, 5, 5]) == "–"
+    stats = pytest.importorskip("scipy.stats")
+    one, other = [3, 1, 4, 1, 5, 9, 2], [2, 7, 1, 8, 2, 8, 1]
+    assert of(one, other).startswith(f"{stats.spearmanr(one, other).statistic:+.2f} (p ")
+
+
+def test_loss_per_token_is_bits_of_a_token(program: Program) -> None:
+    """Two arms: 1 bit per byte at 3 bytes a token, and 2 at 1; the first is right more often."""
+    bits = [{"row": "nothing", "after": {"hi": [2]}}, {"row": "ist, fvt", "after": {"hi": [1]}}]
+    own = {
+        "bits-per-byte": bits,
+        "tokenizers": [
+            {"row": "base", "values": {"hi": 1}},
+            {"row": "ist", "values": {"hi": 3}},
+        ],
+        "sib200": [
+            {"row": "nothing", "values": {"hi": [0.25]}},
+            {"row": "ist, fvt", "values": {"hi": [0.75]}},
+        ],
+    }
+    study = {"topics": ["hi"], "seeds": 1, "machine": "a machine"}
+    text = program("adaptation_study/tables.py")._losses(own, study)
+    assert "| hi | 1.39 to 2.08 | +1.00 (p 1.00) | 1.000 to 2.000 | -1.00 (p 1.00) |" in text

@@ -148,20 +148,3 @@ def test_lines_stand_by_the_numbers_in_them(tables) -> None:
     shown = tables.plain({"a": {"x +20": 1, "x +3": 2.0, "x before": 7}, "b": {"x +3": 4}}, 1)
     assert ["| x +3 | 2.0 | 4 |", "| x +20 | 1 | – |"] == shown.splitlines()[2:4]
     assert "| x before | 7 | – |" == shown.splitlines()[4]
-
-
-def test_what_pruning_by_id_leaves_unreachable_is_the_papers_number(program) -> None:
-    """It depends on no text, so the recorded rows must have the printed figures."""
-    beside, record = program("papers/beside.py"), program("data/record.py")
-    printed = beside.figures(beside.papers()["continued_bpe"]["tables"]["4"])
-    ours = {
-        row["row"]: row["values"]
-        for row in record.read(RECIPE / "results.jsonl")
-        if row["table"] == "continued_bpe-4"
-    }
-    for column in ("ID", "ID (L*)"):
-        lines = [line for line in ours[column] if line.startswith("unreachable")]
-        assert len(lines) >= 4
-        assert {line: printed[column][line] for line in lines} == {
-            line: ours[column][line] for line in lines
-        }

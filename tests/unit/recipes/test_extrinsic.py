@@ -96,6 +96,11 @@ def test_tables_hold_them(program: Program, tmp_path: Path) -> None:
     ).split(" | ")
     assert f"{change / 100 / math.log(2):.4f}" == line[5]
     assert "–" == line[6]  # one seed has no interval
+    both = [100 * (nats[name][0] < 145).mean() for name in ("joint", "cluster")]
+    cells = [f"{value:.1f}" for value in both] + [f"{both[1] - both[0]:+.1f}"]
+    tasks = module.tables(rows)["indic_study-6"]
+    assert f"| ours: topics, encoder, BPE | 2 | {' | '.join(cells)} |" in tasks
+    assert "| paper: IndicXNLI, fine-tuned | 11 | 64.4 | 65.6 | +1.3 |" in tasks
     of_paper = [row["row"] for row in rows if row["table"] == "indic_study-21"]
     assert {"joint, Unigram", "cluster, Unigram", "joint, Unigram, untrained"} <= set(of_paper)
 

@@ -28,8 +28,11 @@ def test_facts_of_what_training_reported(program, tmp_path: Path) -> None:
     ]
     scripts = [{"script": "Latin", "budget": 7}, {"script": "Tamil", "budget": 100}]
     figures = {"vocabulary": vocabulary, "scripts": scripts, "training_bytes": 24_843_000}
+    figures["vocab_size"] = 64000
     (tmp_path / "vocabshift.json").write_text(json.dumps({"figures": figures}), encoding="utf-8")
     assert 356 == facts.budget(tmp_path, "Tamil")  # the bytes are in no budget
+    sizes = {row["row"]: row["size"] for row in facts.how_made(tmp_path)}
+    assert {"ist-2": "The evaluation text", "ist-10": "64,000 tokens, 24.8 MB"} == sizes
     assert {
         "Percentage": {"Latin": 25, "Tamil": 0},
         "Vocab perc dist": {"Latin": 50, "Tamil": 12.5},

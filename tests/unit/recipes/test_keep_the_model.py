@@ -239,3 +239,23 @@ def test_token_adapt_mixes_old_tokens_with_the_most_similar_kept_ones(program: P
         assert sorted(found.values()) == pytest.approx(sorted(expected.values()), abs=1e-5)
         n_checked += 1
     assert n_checked > 5
+
+
+def test_tasks_of_a_replaced_tokenizer_stand_beside_the_papers(program: Program) -> None:
+    """Swaps alone, and not what failed; nothing where no swap was asked."""
+    tables = program("keep_the_model/tables.py")
+    facts = {"what": "task", "on": "all", "new": "hi", "task": "t", "low": 0.1, "high": 0.5}
+    rows = [
+        facts | {"arm": "base", "n_bytes": 0, "value": 0.25},
+        facts | {"arm": "extension-fvt-all", "n_bytes": 1000, "value": 0.4},
+    ]
+    assert tables._replaced(rows) == ""
+    rows.append(facts | {"arm": "swap-fvt-all", "n_bytes": 1000, "value": 0.2})
+    rows.append(facts | {"arm": "swap-fvt-all", "n_bytes": 2000, "failure": "an error"})
+    text = tables._replaced(rows)
+    assert "| MMLU | paper | 0.32 | 0.29 | -0.03 |" in text
+    [line] = [line for line in text.splitlines() if "ours: " in line]
+    assert line == (
+        "| `t` | ours: swap, fvt, all on 1 kB "
+        "| 0.250 [0.100, 0.500] | 0.200 [0.100, 0.500] | -0.050 |"
+    )

@@ -10,6 +10,7 @@ import pytest
 
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
 NUMBERS = {"ist": 22, "matra": 4, "indic_study": 31, "continued_bpe": 18}
+FIGURES = {"ist": 5, "matra": 2, "indic_study": 4, "continued_bpe": 13}
 
 
 @pytest.fixture
@@ -26,6 +27,8 @@ def headings(readme: Path) -> set[str]:
 def test_every_table_stands_where_the_index_says_or_has_a_reason(beside, paper: str) -> None:
     tables = beside.papers()[paper]["tables"]
     assert [str(n) for n in range(1, NUMBERS[paper] + 1)] == [n for n in tables if n.isdigit()]
+    figures = [f"Figure {n}" for n in range(1, FIGURES[paper] + 1)]
+    assert figures == [n for n in tables if n.startswith("Figure")]
     for number, entry in tables.items():
         assert ("recipe" in entry) != ("missing" in entry), number
         if "recipe" in entry:
@@ -33,6 +36,28 @@ def test_every_table_stands_where_the_index_says_or_has_a_reason(beside, paper: 
             assert beside.heading(number, entry) in headings(readme), number
             assert entry.get("mark", "text") in beside.MARKS
         beside.figures(entry)  # as many numbers as columns, in every row
+
+
+def test_a_table_with_the_papers_text_and_method_has_its_figures(beside, program) -> None:
+    """Digit for digit: so much is claimed by the mark, which one table has."""
+    of_continued = RECIPES / "continued_bpe"
+    found = program("continued_bpe/tables.py").by_id(
+        program("data/record.py").read(of_continued / "results.jsonl")
+    )
+    ours = {row["row"]: row["values"] for row in found if row["table"] != "made"}
+    same = {
+        (paper, number): entry
+        for paper, own in beside.papers().items()
+        for number, entry in own["tables"].items()
+        if entry.get("mark") == "same"
+    }
+    [(where, entry)] = same.items()
+    assert ("continued_bpe", "4 by id") == where
+    printed = beside.figures(entry)
+    assert set(printed) == set(ours)
+    for name, values in ours.items():
+        assert len(values) >= 4
+        assert values == {size: printed[name][size] for size in values}
 
 
 def test_the_index_is_that_of_the_papers_files(program) -> None:
@@ -89,6 +114,8 @@ def test_how_our_side_was_made_is_written_under_it(beside) -> None:
         "*Compared with the paper: another quantity ([errata](../../docs/errata.md)); in bits. "
         "64000 tokens, `a.sh`, 1,234 s of training on 2 cores of X.*"
     ) == beside._how({"mark": "quantity", "note": "in bits"}, made)
+    del made["machine"]
+    assert "64000 tokens, `a.sh`, 1,234 s of training" == beside.how(made)
 
 
 def test_tables_of_a_paper_are_those_that_have_rows(beside, monkeypatch) -> None:

@@ -41,7 +41,10 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
         phases = {"phases": [{"seconds": seconds}, {"seconds": 1.0}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(phases), encoding="utf-8")
     words = ["rows.py", measured, "-o", out, "--trained", tmp_path, "--table", "t", "A=one"]
-    words += ["B=two:te", "--command", "run.sh", "--size", "small"]
+    results = tmp_path / "kept.jsonl"
+    of_another = json.dumps({"row": "u", "size": "of another script", "table": "made"})
+    results.write_text(f'{of_another}\n{{"row": "old", "table": "t"}}\n', encoding="utf-8")
+    words += ["B=two:te", "--command", "run.sh", "--size", "small", "--results", results]
     monkeypatch.setattr(sys, "argv", [str(word) for word in words])
     program("data/rows.py").main()
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -49,3 +52,5 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
     assert {"te": 0.333333} == rows[1]["values"]
     assert ("run.sh", "small", 7.0) == tuple(rows[2][k] for k in ("command", "size", "seconds"))
     assert rows[2]["machine"]
+    written = out.read_text(encoding="utf-8")
+    assert f"{of_another}\n{written}" == results.read_text(encoding="utf-8")
