@@ -6,12 +6,21 @@
 `measured.jsonl` is what `vocabshift evaluate --output` wrote. ROW=SUBJECT says which tokenizer is a
 row; ROW=SUBJECT:hi,mr takes these languages only, and the same ROW may be given again for others.
 A row of the table "made" says how all of it was made: command, size, seconds of training as
-`vocabshift train --json` reported them beside each tokenizer, and the machine.
+`vocabshift train --json` reported them beside each tokenizer, and the machine. And of what it was
+made: `texts_sha256` stands for the SHA-256 of every text, `tokenizers_sha256` for that of every
+tokenizer, in the rows of `measured.jsonl` that the table takes. It is the SHA-256 of the sorted
+lines "LABEL SHA256". For a table that takes all rows of the metric:
+
+    jq -r 'select(.metric == "fertility") | [.language, .text_sha256] | join(" ")' measured.jsonl |
+      LC_ALL=C sort -u | sha256sum
+
+and with `.subject` and `.tokenizer_sha256` the tokenizers.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -47,9 +56,25 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {processor}"
 
 
-def made(table: str, command: str, size: str, seconds: float | None) -> Row:
-    """How the rows of a table came to be."""
+def sources(measured: Iterable[Row]) -> Row:
+    """`texts_sha256` and `tokenizers_sha256` of rows that `vocabshift evaluate` wrote, as the head
+    of this file says; left out where no row has a checksum."""
+    rows = list(measured)
+    found = {}
+    for name, label in (("text", "language"), ("tokenizer", "subject")):
+        known = {(row[label], own) for row in rows if (own := row.get(f"{name}_sha256"))}
+        lines = sorted(f"{of} {own}\n".encode() for of, own in known)
+        if lines:
+            found[f"{name}s_sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
+    return found
+
+
+def made(
+    table: str, command: str, size: str, seconds: float | None, measured: Iterable[Row] = ()
+) -> Row:
+    """How the rows of a table came to be, and of which of `measured`, where they are at hand."""
     known = {"command": command, "size": size, "machine": machine(), "seconds": seconds}
+    known |= sources(measured)
     return {"table": "made", "row": table, **{k: v for k, v in known.items() if v is not None}}
 
 
@@ -64,6 +89,18 @@ def put(path: Path, rows: Sequence[Row]) -> None:
     kept = [line for line in known if table(json.loads(line)) not in new]
     text = "".join(f"{line}\n" for line in [*kept, *map(shown, rows)])
     path.write_text(text, encoding="utf-8")
+
+
+def used(specs: Iterable[str], measured: Iterable[Row]) -> list[Row]:
+    """The rows of `measured` that `rows_of` takes the values of."""
+    rows = list(measured)
+    found = []
+    for spec in specs:
+        subject, _, languages = spec.partition("=")[2].partition(":")
+        some = languages.split(",") if languages else None
+        own = [row for row in rows if row["subject"] == subject]
+        found += [row for row in own if some is None or row["language"] in some]
+    return found
 
 
 def rows_of(table: str, specs: Iterable[str], values: dict[str, dict[str, float]]) -> list[Row]:
@@ -100,15 +137,16 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
+    lines = args.measured.read_text(encoding="utf-8").splitlines()
+    measured = [row for line in lines if (row := json.loads(line))["metric"] == args.metric]
     values: dict[str, dict[str, float]] = {}
-    for line in args.measured.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if row["metric"] == args.metric:
-            values.setdefault(row["subject"], {})[row["language"]] = row["value"]
+    for row in measured:
+        values.setdefault(row["subject"], {})[row["language"]] = row["value"]
     rows: list[Row] = []
     for table, *specs in args.table:
         seconds = trained_in(args.trained, specs)
-        rows += [*rows_of(table, specs, values), made(table, args.command, args.size, seconds)]
+        how = made(table, args.command, args.size, seconds, used(specs, measured))
+        rows += [*rows_of(table, specs, values), how]
     with args.output.open("a", encoding="utf-8") as out:
         out.writelines(shown(row) + "\n" for row in rows)
     if args.results:

@@ -11,19 +11,18 @@ run again.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import vocabshift as vs
 from vocabshift.evaluation.harness.data import BuiltTasks, with_files
 from vocabshift.evaluation.harness.known_tasks import TASKS, TaskRequest, requests_of
+from vocabshift.evaluation.harness.rows import questions_sha256
 from vocabshift.evaluation.harness.run import HarnessReport
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
@@ -39,14 +38,6 @@ _BATCH = 4
 def row_of(what: str, model: str, task: str) -> record.Row:
     """What tells a row from others."""
     return {"what": what, "row": f"{model}, {task}", "model": model, "task": task}
-
-
-def digest(questions: Iterable[Any]) -> str:
-    """SHA-256 of questions as the files have them: which rows a figure rests on."""
-    found = hashlib.sha256()
-    for question in questions:
-        found.update(json.dumps(question, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-    return found.hexdigest()
 
 
 def cost(task: Any, tokenizer: Any) -> record.Row:
@@ -67,7 +58,7 @@ def cost(task: Any, tokenizer: Any) -> record.Row:
         tokens += 0 if read in seen else len(ids)
         seen.add(read)
     questions = list(task.eval_docs)[:limit]
-    return {"tokens": tokens, "questions": len(questions), "sha256": digest(questions)}
+    return {"tokens": tokens, "questions": len(questions), "sha256": questions_sha256(questions)}
 
 
 def add_costs(

@@ -1,15 +1,18 @@
 """Results: the one table of measurements from which every report is rendered.
 
-Owns the row, its JSON-lines form, how files of it are read, and the labels that stand in place of a
-language. Knows nothing of how a value was measured.
+Owns the row, its JSON-lines form, how files of it are read, the labels that stand in place of a
+language, and the checksums that say which tokenizer and which text a row is about. Knows nothing of
+how a value was measured.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +44,9 @@ class Result:
     tokenizer_sha256: str | None = field(default=None, compare=False)
     """Of tokenizer.json as `save_pretrained` writes it, where it is known."""
     text_sha256: str | None = field(default=None, compare=False)
-    """Of the lines of UTF-8, each with a newline; on all languages, one after another. None for
-    figures of no text: those of a vocabulary, of numbers, of words with their morphemes."""
+    """Of the lines (documents, prompts, questions) of UTF-8, each with a newline; on all languages,
+    one after another. None for figures of no text: those of a vocabulary, of numbers, of words with
+    their morphemes."""
 
 
 class Results(tuple[Result, ...]):
@@ -114,6 +118,39 @@ class Results(tuple[Result, ...]):
     def __iter__(self) -> Iterator[Result]:
         """Rows in order."""
         return super().__iter__()
+
+
+def sha256_of(lines: Iterable[str]) -> str:
+    """SHA-256, in hex, of lines of UTF-8, each with a newline after it."""
+    digest = sha256()
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def with_sources(
+    rows: Iterable[Result],
+    texts: Mapping[str, Iterable[str]],
+    tokenizers: Mapping[str, str | None],
+    *,
+    apart: Mapping[str, Iterable[str]] | None = None,
+) -> Results:
+    """The rows with the SHA-256 of their tokenizer, and of the text of their language or else of
+    all languages.
+
+    texts: lines by language, as they were measured; each is read twice. `apart`: others, which are
+        no part of all. tokenizers: checksums by subject, where they are known.
+    """
+    own = {label: sha256_of(lines) for label, lines in {**texts, **(apart or {})}.items()}
+    everything = sha256_of(chain.from_iterable(texts.values())) if texts else None
+    return Results(
+        replace(
+            row,
+            tokenizer_sha256=tokenizers.get(row.subject),
+            text_sha256=own.get(row.language, everything),
+        )
+        for row in rows
+    )
 
 
 def stands_apart(label: str) -> bool:

@@ -78,6 +78,9 @@ def _expected(place: Path, lines: list[str]) -> tuple[float, float]:
 
 def test_acceptance_is_one_minus_total_variation(place: Path) -> None:
     rows = score_draft(place / "target", place / "same", LINES)
+    (sources,) = {(r.tokenizer_sha256, r.text_sha256) for r in rows.where(language="hi")}
+    (same,) = vs.evaluate(place / "target", {"hi": LINES["hi"]}, "fertility")
+    assert (same.tokenizer_sha256, same.text_sha256) == sources
     values = {(row.language, row.metric): row.value for row in rows}
     for label, lines in LINES.items():
         greedy, sampled = _expected(place, lines)

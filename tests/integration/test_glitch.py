@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,11 @@ def test_the_corpus_decides_what_to_do(
     assert (3, "re-initialize") == (rows["Ġcat"]["count"], rows["Ġcat"]["action"])
     assert 0 == rows["another"]["count"]
     assert "prune" == rows["another"]["action"]
+    text = sha256(b"the cat\nthe cat and the cat\n").hexdigest()
+    saved = sha256((planted / "tokenizer.json").read_bytes()).hexdigest()
+    assert ({"en": text}, saved) == tuple(
+        found["summary"][name] for name in ("text_sha256", "tokenizer_sha256")
+    )
     words = found["summary"]["prune_with"].split()[1:-2]
     assert 0 == main([*words, "-o", str(tmp_path / "pruned"), "--json"])
     before, after = load_tokenizer(planted), load_tokenizer(tmp_path / "pruned")

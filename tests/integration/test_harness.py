@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import vocabshift as vs
 from vocabshift.cli.main import main
 from vocabshift.evaluation.harness import run as harness
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, requests_of
+from vocabshift.evaluation.harness.rows import questions_sha256
 
 TOPICS = (
     *("science/technology", "travel", "politics", "sports", "health", "entertainment"),
@@ -153,6 +155,14 @@ def test_gives_the_numbers_of_lm_eval_called_by_hand(
     assert (status, found["failures"]) == (0, [])
     rows = {(row["subject"], row["metric"]): row for row in found["results"]}
     assert {row["language"] for row in found["results"]} == {"en", "et"}
+    asked = (place / "data" / "gsm8k" / "test.jsonl").read_text(encoding="utf-8").splitlines()[:6]
+    text = questions_sha256(map(json.loads, asked))
+    saved = (place / "one" / "tokenizer.json").read_bytes()
+    assert {(text, sha256(saved).hexdigest())} == {
+        (row["text_sha256"], row["tokenizer_sha256"])
+        for (subject, metric), row in rows.items()
+        if subject == "one" and metric.startswith("gsm8k/")
+    }
     seen = set()
     for subject in ("one", "two"):
         theirs = by_hand(place, subject, limit=6)

@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,10 @@ def test_two_models_are_timed(place: Path, capsys, tmp_path: Path) -> None:
         *("output_characters_per_second", "text_bytes_per_second", "input_tokens"),
         "peak_memory_bytes",
     } == set(results.distinct("metric"))
+    saved = [sha256((place / name / "tokenizer.json").read_bytes()) for name in ("old", "new")]
+    found_in = dict.fromkeys((row.subject, row.tokenizer_sha256) for row in results)
+    assert [("old", saved[0].hexdigest()), ("new", saved[1].hexdigest())] == list(found_in)
+    assert 2 == len({(row.language, row.text_sha256) for row in results})
     new, old = (results.value(name, "hi", "input_tokens") for name in ("new", "old"))
     assert new < old / 2
     assert 2 * 2 * 2 * 2 == len(found["requests"])

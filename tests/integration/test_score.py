@@ -20,6 +20,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 import small_models
+import vocabshift as vs
 from vocabshift.cli.main import main
 
 HINDI = "बिल्ली और दूसरी बिल्ली वहाँ बैठी थी"
@@ -93,6 +94,10 @@ def test_equals_an_independent_sum(place: Path, capsys: pytest.CaptureFixture[st
     found = run_json(capsys, *folders, "--text", *texts, *options)
     rows = {(row["subject"], row["language"]): row for row in found["results"]}
     subjects = [f"{place.name}/tied", "runs/tied"]
+    named = dict(zip(subjects, folders, strict=True))
+    lines = [*vs.evaluate(named, LINES), *vs.evaluate(named, [*LINES["en"], *LINES["hi"]])]
+    sources = {(r.subject, r.language): (r.tokenizer_sha256, r.text_sha256) for r in lines}
+    assert sources == {k: (r["tokenizer_sha256"], r["text_sha256"]) for k, r in rows.items()}
     assert list(rows) == [(s, language) for s in subjects for language in ("en", "hi", "all")]
     bits = {
         (subject, language): [plain_bits(folder, line) for line in lines]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vocabshift.results import Result, Results, read_results
+from vocabshift.results import Result, Results, read_results, sha256_of, with_sources
 
 ROWS = Results(
     [
@@ -105,6 +105,17 @@ def test_checksums_are_kept_where_they_are_known_and_do_not_tell_rows_apart() ->
     assert ("ab", "cd") == (again.tokenizer_sha256, again.text_sha256)
     (plain,) = Results([unknown]).to_dicts()
     assert not {"tokenizer_sha256", "text_sha256"} & set(plain)
+
+
+def test_rows_get_the_checksums_of_their_sources() -> None:
+    """Of the text of their language, or of all but what stands apart."""
+    rows = [Result(s, x, "m", 1.0, 2) for s in ("a", "b") for x in ("en", "all", "en+hi")]
+    texts = {"en": ["x", "y"], "hi": ["z"]}
+    found = with_sources(rows, texts, {"a": "ab"}, apart={"en+hi": ["x z"]})
+    assert ["ab"] * 3 + [None] * 3 == [row.tokenizer_sha256 for row in found]
+    expected = [sha256_of(own) for own in (["x", "y"], ["x", "y", "z"], ["x z"])]
+    assert expected * 2 == [row.text_sha256 for row in found]
+    assert {None} == {row.text_sha256 for row in with_sources(rows, {}, {})}
 
 
 def test_checksums_come_back_from_files(tmp_path: Path) -> None:

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.subject import Subject, engine_of, subjects
+from vocabshift.evaluation.lines.subject import Subject, checksum_of, engine_of, subjects
 from vocabshift.evaluation.lines.texts import (
     Lines,
     bins_of_texts,
     check_parallel,
     files_of,
     read_lines,
-    sha256_of,
 )
 from vocabshift.evaluation.lines.words import cuts_of, withheld
 from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
@@ -33,7 +31,7 @@ from vocabshift.evaluation.metrics.metric import Metric, Need, OfPair, Ratio
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import EVERY, METRICS, check_names
 from vocabshift.progress import Progress
-from vocabshift.results import WHOLE, Result, Results
+from vocabshift.results import WHOLE, Result, Results, with_sources
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -161,15 +159,12 @@ def evaluate(
 
 
 def _with_sources(rows: Results, of: Sequence[Subject], lines: Lines, mixed: Lines) -> Results:
-    """The rows with the checksums of tokenizer and text: of its language, or else of all."""
-    texts = {label: sha256_of(of_label) for label, of_label in (lines | mixed).items()}
-    everything = sha256_of(chain.from_iterable(lines.values())) if lines else None
-    own = {subject.name: sha256_of([subject.tokenizer.to_json()]) for subject in of}
-    found = []
-    for row in rows:
-        text = texts.get(row.language, everything) if "text" in METRICS[row.metric].needs else None
-        found.append(replace(row, tokenizer_sha256=own[row.subject], text_sha256=text))
-    return Results(found)
+    """The rows with the checksums of their tokenizer, and of their text where there is one."""
+    own = {subject.name: checksum_of(subject.tokenizer) for subject in of}
+    return Results(
+        row if "text" in METRICS[row.metric].needs else replace(row, text_sha256=None)
+        for row in with_sources(rows, lines, own, apart=mixed)
+    )
 
 
 def _needing(need: Need) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
     measured, out = tmp_path / "measured.jsonl", tmp_path / "results.jsonl"
     lines = [
         {"subject": subject, "language": language, "metric": metric, "value": value}
+        | {"text_sha256": f"of {language}", "tokenizer_sha256": f"of {subject}"}
         for subject, own in VALUES.items()
         for language, value in own.items()
         for metric in ("fertility", "other")
@@ -54,3 +56,31 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
     assert rows[2]["machine"]
     written = out.read_text(encoding="utf-8")
     assert f"{of_another}\n{written}" == results.read_text(encoding="utf-8")
+    assert digest("hi of hi", "te of te") == rows[2]["texts_sha256"]
+    assert digest("one of one", "two of two") == rows[2]["tokenizers_sha256"]
+
+
+def digest(*lines: str) -> str:
+    """As `sort -u | sha256sum` gives it."""
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
+def test_a_table_names_its_texts_in_any_order(program) -> None:
+    """Those that its rows are of, each once; a table without checksums names none."""
+    module = program("data/rows.py")
+    rows = [
+        {"language": language, "text_sha256": text, "subject": subject}
+        for subject in ("one", "two")
+        for language, text in (("hi", "b"), ("en", "a"), ("en+hi", "c"))
+    ]
+    found = module.sources(rows)
+    assert {"texts_sha256": digest("en a", "en+hi c", "hi b")} == found
+    assert found == module.sources(rows[::-1]) == module.sources(rows[:3])
+    assert found != module.sources([*rows[1:3], rows[0] | {"text_sha256": "B"}])
+    own = module.used(["A=one:en", "A=two:hi", "B=one:en"], rows)
+    assert {"texts_sha256": digest("en a", "hi b")} == module.sources(own)
+    assert found == module.sources(module.used(["B=two"], rows))
+    assert {} == module.sources([{"language": "hi", "subject": "one"}])
+    made = module.made("t", "run.sh", "small", None)
+    assert {"table", "row", "command", "size", "machine"} == made.keys()
+    assert made | found == module.made("t", "run.sh", "small", None, rows)

@@ -8,6 +8,8 @@ of Land and Bartolo 2024 (section 3.1), and those that our self-tokenization tes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ import numpy.typing as npt
 from vocabshift.checks.check import check
 from vocabshift.checks.vocabulary import our_unused
 from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
+from vocabshift.results import UNLABELLED
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.counting import CorpusReader
 from vocabshift.tokenizer.formats.encoder import Encoder
@@ -99,16 +102,22 @@ def classify(tokenizer: Tokenizer, rows: int) -> TokenKinds:
 
 def count_ids(
     tokenizer: Tokenizer, corpus: Corpus, rows: int, *, threads: int = 1
-) -> npt.NDArray[np.int64]:
+) -> tuple[npt.NDArray[np.int64], dict[str, str]]:
     """(rows,) tokens of all documents, each once, unweighted: what tells a rare token from one that
-    is used and unlearned. Strings of special tokens count as such. CorpusError where there is no
-    text."""
+    is used and unlearned. Strings of special tokens count as such. And the SHA-256 of the documents
+    of each language, as in `Result.text_sha256`. CorpusError where there is no text."""
     encoder = Encoder(tokenizer)
     total = np.zeros(rows, dtype=np.int64)
-    for block in CorpusReader(corpus, (), by_language=True).read(None):
+    digests: dict[str, Any] = {}
+    reader = CorpusReader(corpus, (), by_language=True)
+    for block in reader.read(None):
         ids, _ = encoder.encode_documents(block.data, block.starts, block.ends, threads=threads)
         total += np.bincount(ids, minlength=rows)
-    return total
+        spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+        lines = b"\n".join([block.data[start:end] for start, end in spans])
+        digest = digests.setdefault(reader.groups[block.group].language or UNLABELLED, sha256())
+        digest.update(lines + b"\n")
+    return total, {language: digest.hexdigest() for language, digest in digests.items()}
 
 
 def counts_inside(tokenizer: Tokenizer, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

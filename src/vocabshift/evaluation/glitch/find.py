@@ -59,6 +59,7 @@ class GlitchReport:
     threshold: Threshold
     reference: Reference | None
     counts: npt.NDArray[np.int64] | None
+    texts: dict[str, str] | None  # `text_sha256` of each language of the corpus
     drift: Drift | None
     verification: Verification | None
 
@@ -137,13 +138,14 @@ def find_glitch_tokens(
         threshold=threshold(values, evaluated, scores[chosen].of_reference),
         reference=known,
         counts=None,
+        texts=None,
         drift=moved,
         verification=None,
     )
     if corpus is not None:
         report_phase("corpus", 0, None)
-        counts = count_ids(tokenizer, corpus, tables.embeddings.rows, threads=threads)
-        report = replace(report, counts=counts)
+        counts, sums = count_ids(tokenizer, corpus, tables.embeddings.rows, threads=threads)
+        report = replace(report, counts=counts, texts=sums)
     if n_verify:
         ids = _most_suspect(values, evaluated, n_verify)
         report_phase("loading the model", 0, None)

@@ -25,6 +25,7 @@ from vocabshift.evaluation.glitch.classes import (
 from vocabshift.evaluation.glitch.find import GlitchReport
 from vocabshift.evaluation.glitch.references import ONE_ROW, last_of_vocabulary, reference_curve
 from vocabshift.evaluation.glitch.verification import Verified
+from vocabshift.evaluation.lines.subject import checksum_of
 from vocabshift.tokenizer.token_bytes import token_bytes
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
@@ -109,6 +110,8 @@ def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str
     facts = {
         "model": report.name,
         "tokenizer": fingerprint(report.tokenizer),
+        "tokenizer_sha256": checksum_of(report.tokenizer),
+        "text_sha256": report.texts,
         "embeddings": tables.hash(),
         "tied": tables.tied,
         "head_bias": tables.bias is not None,

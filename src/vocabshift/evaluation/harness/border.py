@@ -74,6 +74,7 @@ class BorderLM(HFLM):  # type: ignore[misc]
         self._healer = healer_of(self.tokenizer)
         self._answers = Answers(self.model)
         self.report: PhaseProgress | None = None  # called with the answers that are done
+        self.tokenizer_sha256: str | None = None  # as in Result
 
     def reset_counts(self) -> None:
         """Begin another task."""

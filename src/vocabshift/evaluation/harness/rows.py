@@ -1,10 +1,10 @@
 """lm-eval's results as rows of Results, its errors as one line each, and the progress file.
 
-Owns the names of metrics, the intervals, lm-eval's warnings, and the file `OUTPUT.progress`: a line
-with the settings, then a line for each finished task of a model, from which the same command
-resumes. A file with other settings, or for a model that has changed, is only replaced with
-`--force`, because it may hold hours of work. Knows nothing of how tasks are run; does not import
-lm-eval.
+Owns the names of metrics, the intervals, the checksums of questions, lm-eval's warnings, and the
+file `OUTPUT.progress`: a line with the settings, then a line for each finished task of a model,
+from which the same command resumes. A file with other settings, or for a model that has changed, is
+only replaced with `--force`, because it may hold hours of work. Knows nothing of how tasks are run;
+does not import lm-eval.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import logging
 import math
 import os
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from vocabshift.evaluation.harness.known_tasks import TaskRequest
-from vocabshift.results import Result, Results
+from vocabshift.results import Result, Results, sha256_of
 
 TOUCHED = "touched"
 """The metric of requests in which a token spans the border of context and answer."""
@@ -32,10 +34,36 @@ _EFFECTS = {
 }
 
 
-def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Results:
+def questions_sha256(questions: Iterable[Any]) -> str:
+    """SHA-256 of questions as the task's data has them, a line of JSON each, keys in order."""
+    return sha256_of(
+        json.dumps(question, ensure_ascii=False, sort_keys=True, default=str)
+        for question in questions
+    )
+
+
+def asked(tasks: Mapping[str, Any], request: TaskRequest, limit: int | None) -> dict[str, str]:
+    """`questions_sha256` of what lm-eval asks: by task, and of all tasks under the request's own.
+
+    `tasks`: lm-eval's, by name; `limit`: questions of each, the first ones.
+    """
+    questions = {name: list(islice(task.eval_docs, limit)) for name, task in tasks.items()}
+    return {
+        request.task: questions_sha256(chain.from_iterable(questions.values())),
+        **{name: questions_sha256(own) for name, own in questions.items()},
+    }
+
+
+def rows_of(
+    found: Mapping[str, Any],
+    subject: str,
+    request: TaskRequest,
+    texts: Mapping[str, str],
+) -> Results:
     """Rows of one task: of a group the whole where lm-eval aggregates it, else its members.
 
-    `found` is what `lm_eval.evaluate` returns. ValueError where a figure is none.
+    `found` is what `lm_eval.evaluate` returns, `texts` what `asked` does. ValueError where a figure
+    is none.
     """
     measured = found["results"].get(request.task)
     whole = {request.task: measured} if measured and _metrics(measured) else found["results"]
@@ -57,19 +85,25 @@ def rows_of(found: Mapping[str, Any], subject: str, request: TaskRequest) -> Res
             half = 1.96 * error if is_known else None
             label = f"{name}/{metric}" + (f":{filtered}" if metric in several else "")
             low, high = (None, None) if half is None else (value - half, value + half)
-            rows.append(Result(subject, request.language, label, value, n, low, high))
+            row = Result(subject, request.language, label, value, n, low, high)
+            rows.append(replace(row, text_sha256=texts.get(task)))
     if not rows:
         raise ValueError(f"{request.task} gave no figure")
     return Results(rows)
 
 
-def touched_row(counts: Any, subject: str, request: TaskRequest) -> Results:
-    """The share of requests that `border.BorderCounts` calls touched; no row where none is."""
+def touched_row(
+    counts: Any, subject: str, request: TaskRequest, texts: Mapping[str, str]
+) -> Results:
+    """The share of requests that `border.BorderCounts` calls touched; no row where none is.
+
+    `texts`: what `asked` returns.
+    """
     if not counts.touched:
         return Results()
     share = counts.touched / counts.requests
-    metric = f"{request.name}/{TOUCHED}"
-    return Results([Result(subject, request.language, metric, share, counts.requests)])
+    row = Result(subject, request.language, f"{request.name}/{TOUCHED}", share, counts.requests)
+    return Results([replace(row, text_sha256=texts[request.task])])
 
 
 def touched_counts(results: Results) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -30,13 +30,14 @@ from vocabshift.evaluation.harness.known_tasks import (
     requests_of,
 )
 from vocabshift.evaluation.harness.rows import (
+    asked,
     lm_eval_log,
     reason_of,
     rows_of,
     touched_note,
     touched_row,
 )
-from vocabshift.evaluation.lines.subject import subject_names
+from vocabshift.evaluation.lines.subject import checksum_if_readable, subject_names
 from vocabshift.models.load import check_model, load_causal_model, load_tokenizer
 from vocabshift.progress import Progress, in_phase
 from vocabshift.results import Results
@@ -202,13 +203,15 @@ def _language_model(  # noqa: PLR0917 (one call)
             f"{model.get_input_embeddings().weight.shape[0]} rows"
         )
     with lm_eval_log(), _accelerate_as_it_was():
-        return BorderLM(
+        lm = BorderLM(
             border=border,
             pretrained=model,
             tokenizer=tokenizer,
             backend="causal",
             batch_size=batch_size,
         )
+    lm.tokenizer_sha256 = checksum_if_readable(source)
+    return lm
 
 
 @contextmanager
@@ -247,5 +250,7 @@ def _evaluate(
             f"{subject}, {request.label}: prompts are longer than the model's {lm.max_length} "
             f"positions and were cut on the left ({cut} times)"
         )
-    rows = rows_of(found, subject, request)
-    return rows + touched_row(lm.counts, subject, request), notes
+    texts = asked(loaded["tasks"], request, limit)
+    rows = rows_of(found, subject, request, texts)
+    rows += touched_row(lm.counts, subject, request, texts)
+    return Results(replace(row, tokenizer_sha256=lm.tokenizer_sha256) for row in rows), notes

@@ -22,7 +22,7 @@ import numpy as np
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.metrics.metric import Terms, estimate
 from vocabshift.progress import Progress
-from vocabshift.results import UNLABELLED, Result, Results
+from vocabshift.results import UNLABELLED, Result, Results, with_sources
 
 if TYPE_CHECKING:
     from vocabshift.text.corpus import Corpus
@@ -44,6 +44,10 @@ class Answer:
 
 class Responder(Protocol):
     """Something that continues a prompt."""
+
+    @property
+    def tokenizer_sha256(self) -> str | None:
+        """`Result.tokenizer_sha256`; None where it cannot know."""
 
     def ask(self, prompt: str) -> Answer:
         """Continue `prompt` greedily for a fixed number of tokens, on past the end of text."""
@@ -175,7 +179,8 @@ def _summary(
             memory = responders[subject].peak_memory(own_prompts[longest])
             if memory is not None:
                 rows.append(Result(subject, language, "peak_memory_bytes", float(memory), 1))
-    return Latency(Results(rows), spread, requests)
+    tokenizers = {subject: responders[subject].tokenizer_sha256 for subject in names}
+    return Latency(with_sources(rows, prompts, tokenizers), spread, requests)
 
 
 def _by_repeat(requests: Sequence[Request]) -> dict[str, Terms]:

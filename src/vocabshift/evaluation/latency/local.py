@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.evaluation.latency.latency import Answer
+from vocabshift.evaluation.lines.subject import checksum_if_readable
 from vocabshift.models.healing import healer_of
 from vocabshift.models.load import (
     check_model,
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
 class LocalModel:
     """A `Responder`: a causal model and its tokenizer, both of transformers."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_new_tokens: int = 64) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        max_new_tokens: int = 64,
+        tokenizer_sha256: str | None = None,
+    ) -> None:
         if max_new_tokens < 2:
             raise ValueError(
                 f"max_new_tokens is {max_new_tokens}; at least 2 are needed to time writing"
@@ -43,6 +51,7 @@ class LocalModel:
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._n_new = max_new_tokens
+        self.tokenizer_sha256 = tokenizer_sha256
         self._text_of = _decoder(tokenizer)
         self._healer = healer_of(tokenizer)
 
@@ -168,7 +177,12 @@ def load_local(
     model = load_causal_model(
         source, dtype=dtype, device=device, trust_remote_code=trust_remote_code
     )
-    return LocalModel(model, tokenizer, max_new_tokens=max_new_tokens)
+    return LocalModel(
+        model,
+        tokenizer,
+        max_new_tokens=max_new_tokens,
+        tokenizer_sha256=checksum_if_readable(source),
+    )
 
 
 class _Clock:

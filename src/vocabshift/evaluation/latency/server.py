@@ -39,6 +39,8 @@ class ServedModel:
         self._n_new = max_new_tokens
         self._usages: dict[str, Any] = {}  # of prompts, where the stream has none
 
+    tokenizer_sha256 = None  # as its memory
+
     def ask(self, prompt: str) -> Answer:
         """Time a completion: temperature 0, `ignore_eos`, `max_new_tokens` tokens.
 

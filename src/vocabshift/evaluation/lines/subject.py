@@ -2,7 +2,8 @@
 
 Owns the naming rule of the contract: a subject's name is the last part of its path or Hub name.
 Names that clash are prefixed with their parent folder ("runs/ist"); those that still clash get a
-number ("ist (2)"). Knows nothing of lines, languages or metrics.
+number ("ist (2)"). And the checksum that tells which tokenizer it was. Knows nothing of lines,
+languages or metrics.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.results import sha256_of
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.engine import Engine
 from vocabshift.tokenizer.formats.load import open_tokenizer
@@ -25,6 +27,20 @@ def engine_of(tokenizer: Any) -> Engine:
     InvalidTokenizerError for a model that is neither BPE nor Unigram nor WordPiece.
     """
     return tokenizer if isinstance(tokenizer, Engine) else Engine(open_tokenizer(tokenizer))
+
+
+def checksum_of(tokenizer: AnyTokenizer) -> str:
+    """SHA-256 of tokenizer.json as `save_pretrained` writes it: `Result.tokenizer_sha256`."""
+    return sha256_of([tokenizer.to_json()])
+
+
+def checksum_if_readable(source: str | Path) -> str | None:
+    """`checksum_of` the tokenizer of a model that transformers has loaded; None for one that is
+    neither BPE nor Unigram nor WordPiece, or that code of its own makes."""
+    try:
+        return checksum_of(open_tokenizer(source))
+    except (ValueError, OSError):
+        return None
 
 
 _TIKTOKEN = "tiktoken:"  # as `tokenizer.formats.tiktoken` names an encoding

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ import numpy.typing as npt
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.token_facts import Int64, parts_of, running_sums
 from vocabshift.evaluation.lines.words import Cut, inner_words
-from vocabshift.results import UNLABELLED, Result, Results
+from vocabshift.results import UNLABELLED, Result, Results, with_sources
 from vocabshift.text.normalize import normalizer_function
 
 Lines = dict[str, list[str]]
@@ -130,14 +129,6 @@ def _lines(language: str, text: Any) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
 
 
-def sha256_of(lines: Iterable[str]) -> str:
-    """SHA-256, in hex, of lines of UTF-8, each with a newline after it."""
-    digest = sha256()
-    for line in lines:
-        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()
-
-
 WORDS = "words_changed"
 UNIQUE_WORDS = "unique_words_changed"
 
@@ -154,7 +145,8 @@ def normalization_effect(texts: Any, normalizer: str) -> Results:
     if normalize is None:
         raise ValueError("there is nothing to measure: the normalizer is none; name one")
     rows = []
-    for language, lines in read_lines(texts).items():
+    read = read_lines(texts)
+    for language, lines in read.items():
         words = Counter(word for line in lines for word in line.split())
         changed = [word for word in words if normalize(word) != word]
         n_words = words.total()
@@ -162,7 +154,7 @@ def normalization_effect(texts: Any, normalizer: str) -> Results:
         unique_share = len(changed) / len(words)
         rows.append(Result(normalizer, language, WORDS, share, n_words))
         rows.append(Result(normalizer, language, UNIQUE_WORDS, unique_share, len(words)))
-    return Results(rows)
+    return with_sources(rows, read, {})
 
 
 Floats = npt.NDArray[np.float64]

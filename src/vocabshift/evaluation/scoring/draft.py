@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vocabshift.errors import CorpusError, VocabMismatchError
-from vocabshift.evaluation.lines.subject import engine_of, subject_names
+from vocabshift.evaluation.lines.subject import checksum_of, engine_of, subject_names
 from vocabshift.evaluation.metrics.metric import estimate
-from vocabshift.evaluation.scoring.score import labelled
+from vocabshift.evaluation.scoring.score import read_documents
 from vocabshift.models.load import check_fit, check_model, lack_of_memory, load_causal_model
 from vocabshift.models.windows import (
     Window,
@@ -31,7 +31,7 @@ from vocabshift.models.windows import (
     windows_of,
 )
 from vocabshift.progress import Progress
-from vocabshift.results import UNLABELLED, WHOLE, Result, Results
+from vocabshift.results import UNLABELLED, WHOLE, Result, Results, with_sources
 from vocabshift.tokenizer.any_tokenizer import Ids, Offsets, tokens_by_id
 from vocabshift.tokenizer.engine import Engine
 
@@ -86,9 +86,8 @@ def score_draft(
     """
     for source in (target, draft):
         check_model(source, trust_remote_code=trust_remote_code)
-    pairs = [pair for pair in labelled(texts) if pair[1].strip()]
-    if not pairs:
-        raise CorpusError("there is no text to score; name files that are not empty")
+    read = read_documents(texts)
+    pairs = [(language, text) for language, own in read.items() for text in own]
     engine, ids, offsets = _encoded(target, draft, [text for _, text in pairs])
     options: dict[str, Any] = {"dtype": dtype, "device": device}
     models = [
@@ -120,7 +119,7 @@ def score_draft(
             progress=progress,
         )
     [subject] = subject_names([target])
-    return _rows(subject, found)
+    return with_sources(_rows(subject, found), read, {subject: checksum_of(engine.tokenizer)})
 
 
 def _encoded(

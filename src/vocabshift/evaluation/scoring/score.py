@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
 from vocabshift.evaluation.lines.placing import is_same
-from vocabshift.evaluation.lines.subject import engine_of
+from vocabshift.evaluation.lines.subject import checksum_of, engine_of
 from vocabshift.evaluation.metrics.metric import LOSS, estimate
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
 from vocabshift.models.load import check_causal, check_fit, lack_of_memory
@@ -32,7 +32,7 @@ from vocabshift.models.windows import (
     windows_of,
 )
 from vocabshift.progress import Progress
-from vocabshift.results import UNLABELLED, Result, Results
+from vocabshift.results import UNLABELLED, Result, Results, with_sources
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -86,16 +86,18 @@ def score(
     not fit, and ValueError for an impossible context or overlap, a model that sees what follows (a
     masked one), one that gives no finite number, and too little memory.
     """
+    engine, read = engine_of(tokenizer), read_documents(texts)
     documents = score_documents(
         model,
-        tokenizer,
-        texts,
+        engine,
+        read,
         context=context,
         overlap=overlap,
         batch_tokens=batch_tokens,
         progress=progress,
     )
-    return score_rows(subject, documents)
+    rows = score_rows(subject, documents)
+    return with_sources(rows, read, {subject: checksum_of(engine.tokenizer)})
 
 
 def score_rows(subject: str, documents: Sequence[DocumentScore]) -> Results:
@@ -201,6 +203,20 @@ def _document_nats(
     finally:
         model.train(was_training)
     return nats
+
+
+def read_documents(
+    texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
+) -> dict[str, list[str]]:
+    """The documents by language that are not blank, read once: standard input cannot be read for
+    each model. CorpusError where there is none, or none of a language."""
+    found: dict[str, list[str]] = {}
+    for language, text in labelled(texts):
+        if text.strip():
+            found.setdefault(language, []).append(text)
+    if not found:
+        raise CorpusError("there is no text to score; name files that are not empty")
+    return found
 
 
 def labelled(

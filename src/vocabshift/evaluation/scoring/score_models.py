@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
-from vocabshift.evaluation.lines.subject import engine_of, subject_names
+from vocabshift.evaluation.lines.subject import checksum_of, engine_of, subject_names
 from vocabshift.evaluation.metrics.metric import Floats, estimate, grouped
 from vocabshift.evaluation.scoring.score import (
     METRIC,
     DocumentScore,
     bits_of,
     bytes_of,
-    labelled,
+    read_documents,
     score_documents,
     score_rows,
 )
 from vocabshift.evaluation.significance import holm
 from vocabshift.models.load import check_model, load_causal_model
 from vocabshift.progress import Progress, renamed
-from vocabshift.results import UNLABELLED, WHOLE, Results
+from vocabshift.results import UNLABELLED, WHOLE, Results, with_sources
 from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def score_models(
     """
     names = subject_names(models)
     engines = [_checked(source, trust_remote_code) for source in models]
-    documents_of = _read(texts)
+    read = read_documents(texts)
     rows = Results()
     scored: dict[str, Sequence[DocumentScore]] = {}
     for name, source, engine in zip(names, models, engines, strict=True):
@@ -173,7 +173,7 @@ def score_models(
         documents = score_documents(
             model,
             engine,
-            documents_of,
+            read,
             context=context,
             overlap=overlap,
             batch_tokens=batch_tokens,
@@ -182,6 +182,8 @@ def score_models(
         del model  # before the next one needs the room
         scored[name] = with_total(documents)
         rows += score_rows(name, scored[name])
+    own = {name: checksum_of(e.tokenizer) for name, e in zip(names, engines, strict=True)}
+    rows = with_sources(rows, read, own)
     return ScoredModels(rows, tuple(compare_scores(scored)), scored)
 
 
@@ -192,16 +194,6 @@ def with_total(documents: Sequence[DocumentScore]) -> Sequence[DocumentScore]:
     if len(languages) == 1 or UNLABELLED in languages:
         return documents
     return [*documents, *(replace(document, language=WHOLE) for document in documents)]
-
-
-def _read(
-    texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
-) -> dict[str, list[str]]:
-    """The documents by language, read once: standard input cannot be read for each model."""
-    found: dict[str, list[str]] = {}
-    for language, text in labelled(texts):
-        found.setdefault(language, []).append(text)
-    return found
 
 
 def _checked(source: str | Path, trust_remote_code: bool) -> Engine:

@@ -9,9 +9,30 @@ import numpy as np
 
 import small_models
 from vocabshift.checks.vocabulary import with_unused
-from vocabshift.evaluation.glitch.classes import classify, counts_inside
+from vocabshift.evaluation.glitch.classes import classify, count_ids, counts_inside
+from vocabshift.results import sha256_of
+from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.tokenizer import Tokenizer
+
+
+def test_the_text_that_is_counted_has_a_checksum(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """By language, over its files; threads, weights and the order of languages change nothing."""
+    specs = []
+    for spec, text in (("hi=a@2", "एक\n\nthe cat\r\n"), ("en=b", "the"), ("hi=c", "cat\n")):
+        name = spec.removesuffix("@2").partition("=")[2]
+        (tmp_path / f"{name}.txt").write_bytes(text.encode())
+        specs.append(spec.replace(f"={name}", f"={tmp_path / name}.txt"))
+    counts, texts = count_ids(tokenizer, Corpus.from_specs(specs), 300)
+    lines = {"hi": ["एक", "the cat", "cat"], "en": ["the"]}
+    assert texts == {language: sha256_of(own) for language, own in lines.items()}
+    turned = [specs[1], specs[0], specs[2]]
+    again, same = count_ids(tokenizer, Corpus.from_specs(turned), 300, threads=2)
+    assert (counts.tolist(), texts) == (again.tolist(), same)
+    (tmp_path / "b.txt").write_text("thE", encoding="utf-8")
+    _, other = count_ids(tokenizer, Corpus.from_specs(specs), 300)
+    assert ["en"] == [language for language in texts if texts[language] != other[language]]
+    assert {"all"} == count_ids(tokenizer, Corpus.from_texts(["the"]), 300)[1].keys()
 
 
 def test_every_class(tokenizer: Tokenizer) -> None:

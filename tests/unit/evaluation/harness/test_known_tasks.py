@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from vocabshift.evaluation.harness.data import local_config, with_files, with_known_splits
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, SUITES, TaskRequest, requests_of
-from vocabshift.evaluation.harness.rows import HarnessProgress, reason_of, rows_of, settings_of
+from vocabshift.evaluation.harness.rows import (
+    HarnessProgress,
+    asked,
+    questions_sha256,
+    reason_of,
+    rows_of,
+    settings_of,
+)
 from vocabshift.report.model_tables import published_scores
 from vocabshift.results import Result, Results
 
@@ -145,7 +154,7 @@ def test_rows() -> None:
         "exact_match_stderr,loose": 0.0,
     }
     found = {"results": {"piqa": measured}, "n-samples": {"piqa": {"effective": 8, "original": 9}}}
-    rows = rows_of(found, "m", PIQA)
+    rows = rows_of(found, "m", PIQA, {})
     assert [(row.metric, row.value, row.n) for row in rows] == [
         *(("piqa/acc", 0.5, 8), ("piqa/bleu", 3.0, 8)),
         *(("piqa/exact_match:strict", 0.25, 8), ("piqa/exact_match:loose", 0.75, 8)),
@@ -159,13 +168,32 @@ def test_rows_of_groups() -> None:
     sizes = {"a": {"effective": 3}, "b": {"effective": 5}}
     members = {"a": {"acc,none": 0.5}, "b": {"acc,none": 0.25}}
     found = {"results": {**members, "piqa": {"acc,none": 0.4}}, "n-samples": sizes}
-    assert list(rows_of(found, "m", PIQA)) == [Result("m", "all", "piqa/acc", 0.4, 8)]
+    texts = {"piqa": "ab", "a": "12", "b": "34"}
+    rows = rows_of(found, "m", PIQA, texts)
+    assert list(rows) == [Result("m", "all", "piqa/acc", 0.4, 8)]
+    assert rows[0].text_sha256 == "ab"
     found = {"results": {**members, "piqa": {"alias": "piqa"}}, "n-samples": sizes}
-    assert [(r.metric, r.n) for r in rows_of(found, "m", PIQA)] == [("a/acc", 3), ("b/acc", 5)]
+    rows = rows_of(found, "m", PIQA, texts)
+    assert [(r.metric, r.n, r.text_sha256) for r in rows] == [
+        ("a/acc", 3, "12"),
+        ("b/acc", 5, "34"),
+    ]
     with pytest.raises(ValueError, match="no figure can be given"):
-        rows_of({"results": {"piqa": {"acc,none": math.nan}}, "n-samples": sizes}, "m", PIQA)
+        rows_of({"results": {"piqa": {"acc,none": math.nan}}, "n-samples": sizes}, "m", PIQA, {})
     with pytest.raises(ValueError, match="gave no figure"):
-        rows_of({"results": {"piqa": {"alias": "piqa"}}, "n-samples": sizes}, "m", PIQA)
+        rows_of({"results": {"piqa": {"alias": "piqa"}}, "n-samples": sizes}, "m", PIQA, {})
+
+
+def test_checksums_of_what_is_asked() -> None:
+    """By task and of all; keys in any order; the first questions alone."""
+    a, b = [{"q": "क", "n": 1}, {"q": "y", "n": 2}], [{"q": "z"}]
+    tasks = {"a": SimpleNamespace(eval_docs=a), "b": SimpleNamespace(eval_docs=b)}
+    found = asked(tasks, PIQA, None)
+    lines = ['{"n": 1, "q": "क"}\n', '{"n": 2, "q": "y"}\n', '{"q": "z"}\n']
+    expected = {"piqa": lines, "a": lines[:2], "b": lines[2:]}
+    assert found == {name: sha256("".join(x).encode()).hexdigest() for name, x in expected.items()}
+    assert found["b"] == asked(tasks, PIQA, 1)["b"]
+    assert asked(tasks, PIQA, 1)["a"] == questions_sha256([{"n": 1, "q": "क"}]) != found["a"]
 
 
 def test_reasons() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from hashlib import sha256
 
 import pytest
 
@@ -18,6 +19,7 @@ class Stub:
 
     def __init__(self, name: str, log: list[tuple[str, str]], *, memory: int | None = None) -> None:
         self.name, self.log, self.memory = name, log, memory
+        self.tokenizer_sha256 = None if memory is None else "ab"
         self.n_asked = 0
 
     def ask(self, prompt: str) -> Answer:
@@ -51,6 +53,19 @@ def test_models_take_turns_and_each_repeat_asks_everything() -> None:
     assert all({"old", "new"} == {a, b} and p == q for (a, p), (b, q) in pairs)
     assert ["one", "a longer one", "एक"] * 4 == [pair[0][1] for pair in pairs]
     assert 6 == sum(pair[0][0] == "new" for pair in pairs)  # each is the first one equally often
+
+
+def test_every_row_names_its_prompts_and_its_tokenizer() -> None:
+    """How often they are asked does not matter; a server's tokenizer is not known."""
+    english, hindi = sha256(b"one\na longer one\n"), sha256("एक\n".encode())
+    for repeats in (1, 3):
+        rows = timed(repeats=repeats)[0].results
+        found = {(row.subject, row.language, row.tokenizer_sha256, row.text_sha256) for row in rows}
+        assert found == {
+            (subject, language, tokenizer, text.hexdigest())
+            for subject, tokenizer in (("old", "ab"), ("new", None))
+            for language, text in (("eng", english), ("hin", hindi))
+        }
 
 
 def test_rows_are_ratios_of_sums() -> None:

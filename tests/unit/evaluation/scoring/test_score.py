@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +176,26 @@ def test_rows_are_ratios_of_sums(tokenizer: Tokenizer) -> None:
     assert eng.ci_low <= eng.value <= eng.ci_high
     assert eng.ci_low < eng.ci_high
     assert (one.ci_low, one.ci_high) == (None, None)
+
+
+def test_every_row_names_its_text_and_its_tokenizer(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Text that can be read once; blank documents are no part of it, nor is the order of languages.
+    Another text and another tokenizer have other checksums."""
+    model, texts = make_model(), {"eng": ["a cat", " ", "b"], "hin": ["हाँ"]}
+    rows = score(model, tokenizer, {language: iter(own) for language, own in texts.items()})
+    file = tokenizer.save_pretrained(tmp_path / "saved") / "tokenizer.json"
+    assert {row.tokenizer_sha256 for row in rows} == {sha256(file.read_bytes()).hexdigest()}
+    expected = {
+        "eng": sha256(b"a cat\nb\n").hexdigest(),
+        "hin": sha256("हाँ\n".encode()).hexdigest(),
+    }
+    assert {row.language: row.text_sha256 for row in rows} == expected
+    turned = score(model, tokenizer, dict(reversed(texts.items())))
+    assert {row.language: row.text_sha256 for row in turned} == expected
+    other = replace(tokenizer, model=replace(tokenizer.model, merges=(("a", "t"),)))
+    (row,) = score(model, other, ["a cat", "b."])
+    assert row.tokenizer_sha256 != rows[0].tokenizer_sha256
+    assert row.text_sha256 == sha256(b"a cat\nb.\n").hexdigest()
 
 
 def test_a_uniform_model_pays_the_size_of_its_vocabulary(tokenizer: Tokenizer) -> None:
