@@ -246,9 +246,12 @@ def main() -> None:
     args = parser.parse_args()
     if args.one not in args.sizes:
         parser.error(f"--one {args.one} is none of --sizes: the joint vocabulary is missing")
-    rows = Study(args.out, args.sizes, args.one, args.clusters).rows()
+    study = Study(args.out, args.sizes, args.one, args.clusters)
+    rows = study.rows()
     command = "recipes/indic_study/run.sh"
-    rows += [made(name, command, args.size, None) for name in {row["table"]: 0 for row in rows}]
+    measured = study.results.where(metric="fertility").to_dicts()
+    for name in dict.fromkeys(row["table"] for row in rows):
+        rows.append(made(name, command, args.size, None, measured))
     text = "".join(shown(row) + "\n" for row in rows)
     (args.out / "tables.jsonl").write_text(text, encoding="utf-8")
     print("\n\n".join(tables(rows).values()))

@@ -157,7 +157,8 @@ def main() -> None:
     rows = rows_of(args.out, args.sizes)
     if args.morphemes:
         rows.append(inside_syllables(args.morphemes))
-    rows.append(made(TABLE, COMMAND, args.size, None))
+    lines = (args.out / "fertility.jsonl").read_text(encoding="utf-8").splitlines()
+    rows.append(made(TABLE, COMMAND, args.size, None, map(json.loads, lines)))
     (args.out / "rows.jsonl").write_text(
         "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8"
     )
