@@ -136,7 +136,7 @@ def _tasks(tasks: list[Row], costs: list[Row]) -> str:
     cells = []
     questions = {row["task"]: row["questions"] for row in costs}
     for task in sorted(asked, key=lambda task: _order(task, tokens)):
-        chance = CHANCE.get(task.partition(":")[0])
+        chance = CHANCE.get(_benchmark(task))
         line = [f"`{task}`", f"{questions[task]}", f"{chance:.3f}" if chance else "–"]
         for model in models:
             row = found.get((model, task))
@@ -150,30 +150,38 @@ def _tasks(tasks: list[Row], costs: list[Row]) -> str:
     )
 
 
+def _benchmark(task: str) -> str:
+    return task.partition(":")[0]
+
+
 def _order(task: str, tokens: dict[tuple[str, str], int]) -> tuple[str, int]:
     """By benchmark, then by what it costs."""
-    return task.partition(":")[0], min(n for (_, own), n in tokens.items() if own == task)
+    return _benchmark(task), min(n for (_, own), n in tokens.items() if own == task)
 
 
 def _not_asked(
     model: str, found: dict[tuple[str, str], Row], tokens: dict[tuple[str, str], int]
 ) -> str:
-    """The tasks of a model without a row, and what they would take at the speed of the others."""
+    """The tasks of a model without a row, and what they would take."""
     own = [row for (name, _), row in found.items() if name == model]
-    rate = sum(tokens[model, row["task"]] for row in own) / sum(row["cpu_seconds"] for row in own)
     left = [task for name, task in tokens if name == model and (name, task) not in found]
     n_left = sum(tokens[model, task] for task in left)
+    seconds = 0.0
+    for task in left:  # at the speed of its benchmark, where some of it was run
+        like = [row for row in own if _benchmark(row["task"]) == _benchmark(task)] or own
+        n_read = sum(tokens[model, row["task"]] for row in like)
+        seconds += tokens[model, task] / n_read * sum(row["cpu_seconds"] for row in like)
     languages: dict[str, list[str]] = {}
     for task in sorted(left):
-        languages.setdefault(task.partition(":")[0], []).append(task.partition(":")[2])
+        languages.setdefault(_benchmark(task), []).append(task.partition(":")[2])
     listed = "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
     minutes = sum(row["cpu_seconds"] for row in own) / 60
-    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes, {rate:,.0f} tokens a second."
+    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes."
     if not left:
         return said
     return (
         f"{said} Counted and not run: {len(left)} of {len(left) + len(own)}, {n_left:,} tokens, "
-        f"reckoned {n_left / rate / 60:,.0f} minutes of CPU ({listed})."
+        f"reckoned {seconds / 60:,.0f} minutes of CPU ({listed})."
     )
 
 

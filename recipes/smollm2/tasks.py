@@ -11,7 +11,6 @@ run again.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import tempfile
@@ -45,18 +44,17 @@ def cost(task: Any, tokenizer: Any) -> record.Row:
     limit = QUESTIONS[task.OUTPUT_TYPE]
     task.build_all_requests(limit=limit)
     tokens = 0
-    seen: set[tuple[str, int]] = set()
+    texts: dict[tuple[int, str], int] = {}  # of a question, with its tokens
     for request in task.instances:
         text, answer = request.args
+        key = (request.doc_id, text)
+        if key not in texts:  # read once for all of its answers
+            texts[key] = len(tokenizer(text)["input_ids"])
+            tokens += texts[key]
         if isinstance(answer, dict):
-            ids = tokenizer(text)["input_ids"]
-            tokens += len(ids) + int(answer.get("max_gen_toks", _NEW_TOKENS))
-            continue
-        # Answers of one token that follow the same text are read at once.
-        ids = tokenizer(text + answer)["input_ids"]
-        read = (json.dumps(ids[:-1]), request.doc_id)
-        tokens += 0 if read in seen else len(ids)
-        seen.add(read)
+            tokens += int(answer.get("max_gen_toks", _NEW_TOKENS))
+        else:  # the last token of an answer is not read
+            tokens += max(0, len(tokenizer(text + answer)["input_ids"]) - texts[key] - 1)
     questions = list(task.eval_docs)[:limit]
     return {"tokens": tokens, "questions": len(questions), "sha256": questions_sha256(questions)}
 

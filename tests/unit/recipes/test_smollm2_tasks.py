@@ -43,10 +43,10 @@ def tasks(program) -> Any:
 
 
 def test_what_a_task_costs(tasks) -> None:
-    """Answers of one token after one text are read once, others each; 200 questions at most."""
-    choices = [(0, "ab", "c"), (0, "ab", "d"), (1, "ab", "cd"), (1, "ab", "dd"), (250, "x", "y")]
+    """A text is read once, and of its answers all but the last token; 200 questions at most."""
+    choices = [(0, "ab", "c"), (0, "ab", "d"), (1, "ab", "cd"), (1, "ab", "def"), (250, "x", "y")]
     found = tasks.cost(Task(choices, "multiple_choice"), letters)
-    assert (3 + 4 + 4, 200) == (found["tokens"], found["questions"])
+    assert (2 + 2 + 1 + 2, 200) == (found["tokens"], found["questions"])
     written = [(0, "abc", {"max_gen_toks": 5}), (1, "ab", {"until": ["."]}), (60, "a", {})]
     found = tasks.cost(Task(written, "generate_until"), letters)
     assert (3 + 5 + 2 + 256, 50) == (found["tokens"], found["questions"])
