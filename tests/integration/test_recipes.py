@@ -244,6 +244,10 @@ def test_what_matra_left_open_becomes_rows(run: Run, tmp_path: Path) -> None:
     holding = "hold a terminal beside a letter or digit"
     assert spanning["C"][holding] > spanning["E"][holding]
     assert {"E", "A"} == set(tables["matra-section-6.2"])
+    switched = tables["code-switching"]
+    own = [f"{language}-english{end}" for language in ("hindi", "tamil") for end in ("", "-latin")]
+    assert sorted(own) == sorted(switched["blended"])
+    assert switched["no weights"] != switched["blended"] != switched["not blended"]
     assert tables["matra-section-5.6"]["E"]["tokenizers"] > 0
 
 
