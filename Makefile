@@ -60,7 +60,7 @@ demo-real: $(VENV)/.demo-real
 # names fewer.
 RECIPES ?= $(RECIPES_WIDE) $(RECIPES_NARROW)
 RECIPES_WIDE := ist/ablate matra/open indic_study/front indic_study/iso
-RECIPES_NARROW := continued_bpe/run indic_study/run glitch/run vendors/run normalization/run
+RECIPES_NARROW := continued_bpe/run indic_study/run glitch/run vendors/run normalization/run vocabshift/parity
 
 recipes: $(VENV)/.dev
 	@for name in $(filter-out $(RECIPES_NARROW),$(RECIPES)); do $(timed); done

@@ -1,29 +1,20 @@
-"""Parity-aware BPE by vocabshift and by `tokenizers`; and how even the languages come out.
+"""Parity-aware BPE by vocabshift and by `tokenizers`: time, memory, and whether merges are equal.
 
-    python benchmarks/parity.py time --quick
-    python benchmarks/parity.py time --folder corpus --parallel dev --merges 16000
-    python benchmarks/parity.py fairness --folder corpus --parallel dev --evaluate test udhr
+    python benchmarks/parity.py --quick
+    python benchmarks/parity.py --folder corpus --parallel dev --merges 16000
 
-Folders hold one LANG.txt for each language; the lines of `--parallel` and of the first folder of
-`--evaluate` say the same in all of them.
-
-`time`: the checksum is of the first `--merges` merges, in order. `tokenizers` counts merges, we
-count tokens: where a merge makes a token anew, we take one more. Without `--parallel` it is given
-the bytes per character as ratios, which is what we measure.
-
-`fairness`: recipes trained on one text, all with the pattern `indic`, measured on the lines that
-`--parallel` does not have. Gini and fertility are those of `vocabshift evaluate`, the latter and
-bytes per token as means over languages. Texts that are parallel as a whole become one line each.
+Folders hold one LANG.txt for each language; the lines of `--parallel` say the same in all of them.
+The checksum is of the first `--merges` merges, in order. `tokenizers` counts merges, we count
+tokens: where a merge makes a token anew, we take one more. Without `--parallel` it is given the
+bytes per character as ratios, which is what we measure.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -106,68 +97,12 @@ def compare_times(args: argparse.Namespace) -> None:
     print(measure.machine())
 
 
-# The second table.
-
-RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "bpe": ("bpe", {}),
-    "parity": ("parity", {}),
-    "parity, parallel text": ("parity", {"parallel": True}),
-    "parity, hybrid": ("parity", {"parallel": True, "global_merges": 0.5}),
-    "parity, window": ("parity", {"parallel": True, "window_size": 100}),
-    "ist": ("ist", {"stage2_pre_tokenizer": "indic-stage2"}),
-    "vocabshift, no superwords": ("vocabshift", {"transition": 1.0}),
-    "parity, superwords": (
-        "parity",
-        {"parallel": True, "transition": 0.9, "stage2_pre_tokenizer": "indic-stage2"},
-    ),
-    "vocabshift": ("vocabshift", {}),
-}
-METRICS = ("gini", "fertility", "bytes_per_token")
-
-
-def compare_fairness(args: argparse.Namespace) -> None:
-    """Print a row for each recipe: Gini, fertility and bytes per token, by folder of text."""
-    import vocabshift as vs
-    from vocabshift.trainers.recipes import make_trainer
-
-    corpus = vs.Corpus.from_specs(specs(args.folder))
-    names = " | ".join(f"{folder.name}: {metric}" for folder in args.evaluate for metric in METRICS)
-    print(f"| {args.vocab_size} tokens | CPU s | {names} |")
-    print("|---" * (2 + 3 * len(args.evaluate)) + "|")
-    for name in args.recipes or RECIPES:
-        recipe, options = RECIPES[name]
-        options = {"vocab_size": args.vocab_size, "pre_tokenizer": "indic", **options}
-        if options.pop("parallel", False):
-            options["parallel"] = specs(args.parallel)
-        if "global_merges" in options:
-            options["global_merges"] = int(options["global_merges"] * args.vocab_size)
-        start = time.process_time()
-        tokenizer = make_trainer(recipe, options).train(corpus, threads=args.threads)
-        seconds = time.process_time() - start
-        cells = []
-        for folder in args.evaluate:
-            texts = lines(folder)
-            if len({len(of_language) for of_language in texts.values()}) > 1:
-                texts = {language: [" ".join(found)] for language, found in texts.items()}
-            results = vs.evaluate(tokenizer, texts, metrics=METRICS)
-            for metric in METRICS:
-                rows = [row for row in results if row.metric == metric]
-                of_languages = [row.value for row in rows if row.language in texts]
-                cells.append(f"{statistics.mean(of_languages or [rows[0].value]):.4f}")
-        print(f"| {name} | {seconds:.1f} | {' | '.join(cells)} |", flush=True)
-    print(measure.machine())
-
-
 def main() -> None:
     """Run what is asked for and print Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("time", "fairness"))
     parser.add_argument("--folder", type=Path, help="training text, LANG.txt files")
     parser.add_argument("--parallel", type=Path, help="LANG.txt files of parallel text")
-    parser.add_argument("--evaluate", type=Path, nargs="+", default=[], help="folders of LANG.txt")
-    parser.add_argument("--recipes", nargs="+", choices=tuple(RECIPES), help="default: all")
     parser.add_argument("--merges", type=int, default=2_000)
-    parser.add_argument("--vocab-size", type=int, default=32_000)
     parser.add_argument("--global-merges", type=int, default=0)
     parser.add_argument("--window-size", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -177,14 +112,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         if args.quick or not args.folder:
             args.folder, args.parallel = Path(temporary) / "text", Path(temporary) / "parallel"
-            args.evaluate, args.merges, args.vocab_size = [args.parallel], 1_000, 2_000
+            args.merges = 1_000
             args.folder.mkdir()
             args.parallel.mkdir()
             copy_samples(args.folder, ("eng", "hin", "tam", "ben"))
             for language, found in lines(args.folder).items():  # no parallel text, but as long
                 text = "\n".join([line for line in found if line][:20])
                 (args.parallel / f"{language}.txt").write_text(text, encoding="utf-8")
-        compare_times(args) if args.what == "time" else compare_fairness(args)
+        compare_times(args)
 
 
 if __name__ == "__main__":

@@ -31,16 +31,20 @@ if [ "${1:-}" = --smoke ]; then
   VOCAB=2000 MB=0 SIZES="1500 2500" WEIGHTS=eng=4 SPEED_MB=0.01
   VENDORS=${VENDORS-}
   PAIRS=() # the sample texts are not parallel
+  SWITCHED=()
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}
   PAIRS=(--code-switch hi+en ta+en)
+  SWITCHED=("$EVAL/sib200-flores/"{hi,ta,en}.txt)
   TRAIN=$(sampled "$MB")
 fi
 read -r -a WEIGHTS <<<"${WEIGHTS-en=4}"
 read -r -a VENDORS <<<"$VENDORS"
-TIMED=() # of the vendors, those that tiktoken or SentencePiece read
+THEIRS=() # rows of a table
+TIMED=()  # of the vendors, those that tiktoken or SentencePiece read
 for path in ${VENDORS[@]+"${VENDORS[@]}"}; do
+  THEIRS+=("$(basename "$path")=$(basename "$path")")
   case $(basename "$path") in o200k | Llama-2 | Llama-3 | Llama-4) TIMED+=("$path") ;; esac
 done
 lines_into CORPUS specs "$TRAIN" ${WEIGHTS[@]+"${WEIGHTS[@]}"}
@@ -72,10 +76,15 @@ if [ ! -d "$OUT/not-blended" ]; then
 fi
 NAMES+=(not-blended)
 
-# 3. Fertility by language and on code-switched lines; of rare words (section 6.2); spanning tokens
-# (section 6.1); speed (section 5.6).
+# 3. Fertility by language and on code-switched lines, made by rule and our own (mixed/); of rare words
+# (section 6.2); spanning tokens (section 6.1); speed (section 5.6).
 vocabshift evaluate "${NAMES[@]/#/$OUT/}" --text "${PARALLEL[@]}" ${PAIRS[@]+"${PAIRS[@]}"} \
   --metrics fertility --output "$OUT/measured.jsonl" --force $THREADS >/dev/null
+lines_into MIXED specs recipes/matra/mixed
+for file in ${SWITCHED[@]+"${SWITCHED[@]}"}; do MIXED+=("$(basename "${file%.txt}")=$file"); done
+vocabshift evaluate "$OUT/not-blended" "$OUT/E" "$OUT/A" ${VENDORS[@]+"${VENDORS[@]}"} \
+  --text "${MIXED[@]}" ${PAIRS[@]+"${PAIRS[@]}"} --metrics fertility --output "$OUT/mixed.jsonl" \
+  --force $THREADS >/dev/null
 vocabshift evaluate "$OUT/E" "$OUT/A" ${VENDORS[@]+"${VENDORS[@]}"} --text "${PARALLEL[@]}" \
   --frequencies "${CORPUS[@]}" --metrics fertility_bin_1_10 fertility_bin_11_100 \
   fertility_bin_101_1000 fertility_bin_1001_10000 fertility_bin_10001_up fertility_bin_unseen \
@@ -86,6 +95,9 @@ rm -f "$OUT/results.jsonl"
   --table matra-section-5.5 "${CURVE[@]}" \
   --table matra-section-6.3 "not blended=not-blended" "blended=E" "no weights=A" \
   --trained "$OUT" --command recipes/matra/open.sh --size "$VOCAB tokens and ${MB/#0/all} MB where the table says no other"
+"$PYTHON" recipes/data/rows.py "$OUT/mixed.jsonl" -o "$OUT/results.jsonl" --table code-switching \
+  "not blended=not-blended" "blended=E" "no weights=A" ${THEIRS[@]+"${THEIRS[@]}"} \
+  --command recipes/matra/open.sh --size "$VOCAB tokens and ${MB/#0/all} MB for ours"
 {
   "$PYTHON" recipes/matra/open.py bins "$OUT/bins.jsonl"
   "$PYTHON" recipes/matra/open.py spanning "$OUT/E" "$OUT/C" ${VENDORS[@]+"${VENDORS[@]}"}

@@ -15,6 +15,15 @@ sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers"
 import beside
 from record import Row, how_old, markdown, read
 
+SWITCHED = {
+    "hi+en": "hi+en by rule",
+    "hindi-english": "our own, two scripts",
+    "hindi-english-latin": "in Latin letters",
+    "ta+en": "ta+en by rule",
+    "tamil-english": "our own, two scripts",
+    "tamil-english-latin": "in Latin letters",
+}
+"""Code-switched texts, by their labels."""
 CARD = Path(__file__).parents[2] / "model_cards" / "matra-200k" / "results.jsonl"
 NAMES = {"matra": "Matra", "Gemma-4": "Gemma-4", "o200k": "GPT-5"}
 """Ours, and the paper's names of the same tokenizers."""
@@ -39,6 +48,9 @@ def tables(rows: list[Row]) -> dict[str, str]:
     found["matra-2-other"] = _other(read(CARD.with_name("counts.jsonl")))
     if curve := {row["row"]: row["values"] for row in rows if row["table"] == "matra-section-5.5"}:
         found["matra-section-5.5"] += f"\n\n{log_law(curve)}"
+    if switched := [row for row in rows if row["table"] == "code-switching"]:
+        how = next(row for row in rows if row["table"] == "made" and row["row"] == "code-switching")
+        found["code-switching"] = f"{_switched(switched)}\n\n*{beside.how(how)}.*"
     if spanning := [row for row in rows if row["table"] == "matra-section-6.1"]:
         found["matra-section-6.1"] = _transposed(found["matra-section-6.1"], spanning)
     return found
@@ -100,6 +112,13 @@ def log_law(curve: dict[str, dict[str, float]]) -> str:
         f"Log law: each doubling of the vocabulary changes mean fertility by {slope:+.3f} "
         f"(R² = {fit:.3f}; the largest distance from the line is {max(map(abs, rest)):.3f})."
     )
+
+
+def _switched(rows: list[Row]) -> str:
+    """Fertility on code-switched texts, by tokenizer."""
+    texts = [text for text in SWITCHED if text in rows[0]["values"]]
+    cells = ((row["row"], *(f"{row['values'][text]:.3f}" for text in texts)) for row in rows)
+    return markdown(("tokens per word", *(SWITCHED[text] for text in texts)), cells)
 
 
 def _transposed(table: str, rows: list[Row]) -> str:

@@ -25,6 +25,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "changed-arabic": _arabic(rows),
         "fertility": _fertility(rows),
         "share": _share(rows),
+        "indicnlp": _indicnlp(rows),
     }
 
 
@@ -33,7 +34,7 @@ def _of(rows: list[Row], **facts: str) -> list[Row]:
 
 
 def _percent(rows: list[Row], of: str, whole: str) -> str:
-    if not rows:
+    if not rows or not rows[0][whole]:
         return "0"
     return f"{100 * rows[0][of] / rows[0][whole]:.2f}"
 
@@ -70,6 +71,18 @@ def _arabic(rows: list[Row]) -> str:
         f"`{rule}`: {unit}" for rule in (*ARABIC, "arabic-joiners") for unit in ("words", "chars")
     )
     return markdown(("%", *names), cells)
+
+
+def _indicnlp(rows: list[Row]) -> str:
+    """Lines that both sides make equal."""
+    cells = [
+        (
+            *(row["language"], f"{row['lines']:,}", _percent([row], "equal", "lines")),
+            *(f"{row['changed']:,}", _percent([row], "changed_equal", "changed")),
+        )
+        for row in sorted(_of(rows, what="indicnlp"), key=lambda row: row["language"])
+    ]
+    return markdown(("", "lines", "equal, %", "changed by the study", "of these equal, %"), cells)
 
 
 def _fertilities(rows: list[Row], words: str = "words") -> dict[str, dict[str, float]]:

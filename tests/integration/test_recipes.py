@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 Run = Callable[[str, Path], str]
+METRICS = ("fertility", "tokens_per_line")
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +165,28 @@ def test_recipe_vocabshift_writes_its_card(run: Run, tmp_path: Path) -> None:
     assert {"fertility", "bytes_per_token"} == {each.metric_type for each in data.eval_results}
 
 
+def test_parity_is_compared_with_recipe_vocabshift(run: Run, tmp_path: Path) -> None:
+    """On one half of the sentences; the other half is the parallel text of parity."""
+    out = tmp_path / "out"
+    run("vocabshift/parity.sh", out)
+    tables = rows_by_table(out / "results.jsonl")
+    texts = [f"{metric}, {text}, 1500" for text in ("flores", "udhr") for metric in METRICS]
+    assert {"made", *texts} == set(tables)
+    assert all(list(tables[text]) == list(tables[texts[0]]) for text in texts)
+    tokens = tables["tokens_per_line, flores, 1500"]
+    for name in ("parity, parallel text", "parity, parallel text, superwords"):
+        assert gini(list(tokens[name].values())) < gini(list(tokens["vocabshift"].values()))
+    assert tokens["parity, superwords"] != tokens["parity"] != tokens["parity, parallel text"]
+    halves = [
+        (out / half / "hin.txt").read_text("utf-8").splitlines() for half in ("dev", "flores")
+    ]
+    assert [2, 2] == [len(half) for half in halves] and not set(halves[0]) & set(halves[1])
+    results = Results.from_jsonl((out / "udhr-1500.jsonl").read_text(encoding="utf-8"))
+    (whole,) = results.where(subject="ist-1500", language="hin", metric="tokens_per_line")
+    assert whole.n == 1
+    assert tables["tokens_per_line, udhr, 1500"]["ist"]["hin"] == whole.value
+
+
 def test_normalization_and_vendors_become_rows(run: Run, tmp_path: Path) -> None:
     """All rules on all languages; both tokenizers in every spelling, and trained once."""
     out = tmp_path / "normalization"
@@ -224,6 +247,10 @@ def test_what_matra_left_open_becomes_rows(run: Run, tmp_path: Path) -> None:
     holding = "hold a terminal beside a letter or digit"
     assert spanning["C"][holding] > spanning["E"][holding]
     assert {"E", "A"} == set(tables["matra-section-6.2"])
+    switched = tables["code-switching"]
+    own = [f"{language}-english{end}" for language in ("hindi", "tamil") for end in ("", "-latin")]
+    assert sorted(own) == sorted(switched["blended"])
+    assert switched["no weights"] != switched["blended"] != switched["not blended"]
     assert tables["matra-section-5.6"]["E"]["tokenizers"] > 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 
 def test_counts_of_what_changes(program) -> None:
@@ -46,3 +47,28 @@ def test_from_text_to_tables(program, tmp_path: Path, monkeypatch) -> None:
     assert "| ur, train | 0 | 0 | 0 | 0 | 50.00 |" in tables["changed-arabic"]
     assert "| hi | " in tables["changed-parallel"]
     assert "25.00" in tables["changed-parallel"]  # of the words the fifth case changes one in four
+
+
+def test_lines_are_compared_with_the_indicnlp_library(program, tmp_path: Path, monkeypatch) -> None:
+    """A library that makes | a danda: as ours after a letter, unlike ours before any."""
+    library = SimpleNamespace(
+        is_language_supported=lambda language: language in {"hi", "ur"},
+        get_normalizer=lambda _: SimpleNamespace(normalize=lambda line: line.replace("|", "।")),
+    )
+    module = ModuleType("indicnlp.normalize.indic_normalize")
+    module.IndicNormalizerFactory = lambda: library
+    for name in ("indicnlp", "indicnlp.normalize"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for name in ("hi", "hin", "ur", "en"):
+        (tmp_path / f"{name}.txt").write_text("जल है|\n\n| जल है\nगंगा\nजल\n", encoding="utf-8")
+    out = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(sys, "argv", ["beside_indicnlp.py", str(tmp_path), "-o", str(out)])
+    program("normalization/beside_indicnlp.py").main()
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [("hi", 4, 3, 3, 2), ("hin", 4, 3, 3, 2)] == [
+        tuple(row[key] for key in ("language", "lines", "equal", "changed", "changed_equal"))
+        for row in rows
+    ]
+    table = program("normalization/tables.py")._indicnlp(rows)
+    assert "| hi | 4 | 75.00 | 3 | 66.67 |" in table

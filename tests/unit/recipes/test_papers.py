@@ -170,3 +170,18 @@ def test_rows_of_the_card_are_named_as_in_the_paper(program) -> None:
     assert {"hi": 1.5} == found["ist-3", "GPT-oss"]
     assert {"GPT-oss": 6.5} == found["ist-6", "Entropy"]
     assert not any(9.0 in own.values() for own in found.values())
+
+
+@pytest.mark.parametrize("language", ["hindi", "tamil"])
+def test_code_switched_sentences_are_the_same_in_both_spellings(language: str) -> None:
+    native, latin = (
+        (RECIPES / "matra" / "mixed" / f"{language}-english{end}.txt").read_text("utf-8")
+        for end in ("", "-latin")
+    )
+    assert latin.isascii() and not native.isascii()
+    words = [[line.split() for line in text.splitlines()] for text in (native, latin)]
+    assert 20 == len(words[0]) == len(words[1])
+    for one, other in zip(*words, strict=True):
+        english = [re.match("[A-Za-z]*", word).group() for word in one]
+        assert any(english)
+        assert all(b.startswith(a) for a, b in zip(english, other, strict=True))
