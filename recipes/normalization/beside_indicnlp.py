@@ -1,6 +1,6 @@
 """Lines that normalizer `indic-study` makes equal to what the Indic study made of them.
 
-    pip install --no-deps indic-nlp-library==0.92
+    pip install indic-nlp-library==0.92
     python recipes/normalization/beside_indicnlp.py sib200-flores -o indicnlp.jsonl
 
 The study's side is the IndicNLP library with its defaults, then the fifth case; both sides are

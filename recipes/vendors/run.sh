@@ -4,25 +4,25 @@
 #   recipes/vendors/run.sh               text and tokenizers from ../shared/data-unpacked
 #   recipes/vendors/run.sh --smoke       our own sample texts and tokenizers, in seconds
 #
-# Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/vendors VOCAB=64000 MB=20 (of all
-# languages together, for ours) RECIPES="bpe picky vocabshift" (ours) RECORD= (anything: the tables go
-# into README.md) THREADS=all PYTHON=python3
+# Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/vendors SIZES="64000 200000" (of ours)
+# MB=20 (of all languages together, for ours) RECIPES="bpe picky ist matra vocabshift" (ours) RECORD= (anything:
+# the tables go into README.md) THREADS=all PYTHON=python3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}
 OUT=${OUT:-runs/vendors}
-VOCAB=${VOCAB:-64000}
+SIZES=${SIZES:-64000 200000}
 MB=${MB:-20}
 SEED=1
-RECIPES=${RECIPES:-bpe picky vocabshift}
+RECIPES=${RECIPES:-bpe picky ist matra vocabshift}
 THREADS=${THREADS:+-j $THREADS}
 . recipes/data/corpus.sh
 mkdir -p "$OUT"
 VENDORS=
 if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
-  VOCAB=1500 MB=0
+  SIZES=1500 MB=0
   RECIPES="bpe picky"
 else
   prepare_shared_text
@@ -30,9 +30,11 @@ else
 fi
 lines_into CORPUS specs "$(sampled "$MB")"
 OURS=()
-for recipe in $RECIPES; do
-  OURS+=("$OUT/$recipe")
-  trained "$recipe" --recipe "$recipe" --vocab-size "$VOCAB"
+for size in $SIZES; do
+  for recipe in $RECIPES; do
+    OURS+=("$OUT/$recipe-$((size / 1000))k")
+    trained "$recipe-$((size / 1000))k" --recipe "$recipe" --vocab-size "$size"
+  done
 done
 "$PYTHON" recipes/vendors/measure.py "$OUT" $VENDORS "${OURS[@]}" --train "$TRAIN" \
   --text "$EVAL/sib200-flores"

@@ -203,10 +203,10 @@ def test_normalization_and_vendors_become_rows(run: Run, tmp_path: Path) -> None
     rows = rows_of(out / "results.jsonl")
     forms = {row["form"] for row in rows if row.get("language") == "hin"}
     assert {"native", "ISO 15919", "informal", "informal, doubled"} == forms
-    assert {"bpe", "picky"} == {row["tokenizer"] for row in rows if row["what"] == "residue"}
-    written = (out / "bpe" / "tokenizer.json").stat().st_mtime_ns
+    assert {"bpe-1k", "picky-1k"} == {row["tokenizer"] for row in rows if row["what"] == "residue"}
+    written = (out / "bpe-1k" / "tokenizer.json").stat().st_mtime_ns
     run("vendors/run.sh", out)
-    assert written == (out / "bpe" / "tokenizer.json").stat().st_mtime_ns
+    assert written == (out / "bpe-1k" / "tokenizer.json").stat().st_mtime_ns
     assert rows == rows_of(out / "results.jsonl")
 
 
