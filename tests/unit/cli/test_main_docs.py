@@ -29,7 +29,6 @@ OTHER_PROGRAMS = {
     "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
     "recipes/llama_indic/README.md": {"--config_file"},
-    "recipes/normalization/README.md": {"--no-deps"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
 """Flags of other programs, benchmarks/ and tools/ that pages name; beside them the recipes' own."""
