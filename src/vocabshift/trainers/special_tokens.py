@@ -11,12 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from vocabshift.tokenizer.added_tokens import AddedToken, check_special_tokens
+from vocabshift.tokenizer.added_tokens import AddedToken, check_special_tokens, role_text
 from vocabshift.tokenizer.formats.load import as_tokenizer
 from vocabshift.tokenizer.pretrained_folder import ROLES
 from vocabshift.tokenizer.tokenizer import Tokenizer
-
-_ROLES = tuple(f"{role}_token" for role in ROLES)
 
 
 def add_special_tokens(tokenizer: Tokenizer, tokens: Iterable[str]) -> Tokenizer:
@@ -46,9 +44,9 @@ def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:
     ids = {token.content: token.id for token in added}
     contents = set(ids)
     roles = {
-        role: value
-        for role in _ROLES
-        if (value := other.config.get(role)) is not None and _content(value) in contents
+        f"{role}_token": other.config[f"{role}_token"]
+        for role in ROLES
+        if role_text(other.config, role) in contents
     }
     kept = {
         key: other.config[key]
@@ -63,13 +61,6 @@ def copy_special_tokens(tokenizer: Tokenizer, source: Any) -> Tokenizer:
         chat_template=other.chat_template or tokenizer.chat_template,
         post_processor=processor or tokenizer.post_processor,
     )
-
-
-def _content(value: Any) -> str | None:
-    """Return the content of a role in tokenizer_config.json, which is a string or an object."""
-    if isinstance(value, Mapping):
-        value = value.get("content")
-    return value if isinstance(value, str) else None
 
 
 def _renumbered(processor: Mapping[str, Any] | None, ids: Mapping[str, int]) -> Any:
