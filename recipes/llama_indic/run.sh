@@ -12,7 +12,8 @@
 #   WAY=swap                 swap: IST, as its section 4.6 has it; extend: continued BPE; adapt: the same
 #                            after as many tokens were pruned, as in the paper's Table 9
 #   SPECS=sources.txt        the text: a SPEC a line, of files or of data sets on the Hub
-#   SIZE=1GB                 text that is taken from a SPEC, from its beginning, times the number after it
+#   SIZE=1GB                 text that is taken from a SPEC, from its beginning, times the number after it;
+#                            of each language at most so much, drawn at random, makes the tokenizer
 #   TEXT=                    a folder of LANG.jsonl instead: nothing is downloaded
 #   TOKENS=200000, 16000     size of the tokenizer; for extend and adapt, tokens that are added
 #   CONFIG=ist.toml          or continued-bpe.toml: the settings of cpt, with the paper's values
@@ -98,13 +99,13 @@ toml() { printf '"%s", ' "$@" | sed 's/^/[/; s/, $/]/'; }
 # 2. The tokenizer, and the model moved onto it: rows that stay are copied, the others are means.
 if [ "$WAY" = swap ]; then
   do_it "$OUT/tokenizer" "${vocabshift[@]}" train --recipe ist --vocab-size "$TOKENS" \
-    --sampling-alpha 0.7 --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"
+    --sampling-alpha 0.7 --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
 elif [ "$WAY" = adapt ]; then
   do_it "$OUT/tokenizer" "${vocabshift[@]}" adapt "$MODEL" --tokenizer-only --pre-tokenizer repaired \
-    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"
+    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
 else
   do_it "$OUT/tokenizer" "${vocabshift[@]}" extend "$MODEL" --pre-tokenizer repaired \
-    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" -o "$OUT/tokenizer"
+    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
 fi
 do_it "$OUT/start" "${vocabshift[@]}" transfer "$MODEL" "$OUT/tokenizer" --init fvt -o "$OUT/start"
 

@@ -2,7 +2,8 @@
 
     python recipes/llama_indic/text.py take recipes/llama_indic/sources.txt --size 1GB -o runs/text
 
-A line of the file is a SPEC and, after a blank, how many times SIZE is taken of it, where not once.
+A line of the file is a SPEC and, after a blank, how many times SIZE is taken of it, where not once
+(so no path may end in a blank and a number).
 Data sets of the Hub are streamed: no more than that is read. `samples` writes our own sample texts
 as train/LANG.txt.
 """

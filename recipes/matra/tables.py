@@ -17,11 +17,11 @@ from record import Row, how_old, markdown, read
 
 SWITCHED = {
     "hi+en": "hi+en by rule",
-    "hindi-english": "our own, two scripts",
-    "hindi-english-latin": "in Latin letters",
+    "hindi-english": "hi+en, our own, two scripts",
+    "hindi-english-latin": "hi+en in Latin letters",
     "ta+en": "ta+en by rule",
-    "tamil-english": "our own, two scripts",
-    "tamil-english-latin": "in Latin letters",
+    "tamil-english": "ta+en, our own, two scripts",
+    "tamil-english-latin": "ta+en in Latin letters",
 }
 """Code-switched texts, by their labels."""
 CARD = Path(__file__).parents[2] / "model_cards" / "matra-200k" / "results.jsonl"

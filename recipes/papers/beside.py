@@ -184,7 +184,7 @@ def _mean(values: Sequence[float | None], digits: int) -> str:
 
 
 def how(made: Row) -> str:
-    """How our side was made; what was not kept of it is left out."""
+    """How our side was made; what was not recorded is left out."""
     words = f"{made['size']}, `{made['command']}`"
     if made.get("seconds") is not None:
         words += f", {made['seconds']:,.0f} s of training"
