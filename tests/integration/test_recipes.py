@@ -229,7 +229,7 @@ def test_the_papers_ablations_become_rows(run: Run, tmp_path: Path) -> None:
     value = results.value("alone-Tamil", "tam", "fertility")
     assert alone["tam"] == pytest.approx(value, rel=1e-5)
     assert len(tables["ist-13"]) == 2  # a sample and all of the text
-    made = tables["made"].values()
+    made = [how for name, how in tables["made"].items() if name not in {"ist-2", "ist-10"}]
     assert 1 == len({row["texts_sha256"] for row in made})  # all of them on all languages
     assert len(made) == len({row["tokenizers_sha256"] for row in made})
 

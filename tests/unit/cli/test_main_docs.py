@@ -29,6 +29,7 @@ OTHER_PROGRAMS = {
     "docs/speculative-decoding.md": {"--speculative-token-map"},
     "recipes/keep_the_model/README.md": {"--arm", "--hours", "--stage"},
     "recipes/llama_indic/README.md": {"--config_file"},
+    "recipes/smollm2/README.md": {"--arm"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},
 }
 """Flags of other programs, benchmarks/ and tools/ that pages name; beside them the recipes' own."""

@@ -187,16 +187,18 @@ else:
 
 def run_and_kill(command: list[str], base: Path) -> None:
     """Run the pipeline until all tasks but the killed one are done: datatrove waits for it."""
-    done = base / "logs" / "completions"
+    done, killed = base / "logs" / "completions", base / "killed"
     with subprocess.Popen(command, **QUIET, start_new_session=True) as process:
         try:
             for _ in range(10_000):  # minutes: a task that fails may be waited for, too
-                if process.poll() is not None or len(list(done.glob("*"))) == 2:
+                if process.poll() is not None:
+                    break
+                if len(list(done.glob("*"))) == 2 and killed.exists():
                     break
                 time.sleep(0.05)
             assert process.poll() is None
             assert {"00000", "00002"} == {path.name for path in done.iterdir()}
-            assert (base / "killed").exists()
+            assert killed.exists()
         finally:
             with suppress(ProcessLookupError):  # it has ended already
                 os.killpg(process.pid, signal.SIGKILL)
