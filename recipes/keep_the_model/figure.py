@@ -64,15 +64,21 @@ def draw(rows: list[Row], file: Path) -> None:
                     if (row["arm"], row["language"]) == (name, language)
                 )
                 label = name if language == new else None
-                marker = "v" if arm_of(name).is_matching else "."
-                color = COLORS[arm_of(name).tokenizer]
+                arm = arm_of(name)
+                marker = "v" if arm.is_matching else "." if arm.phase == "all" else "s"
+                color = COLORS[arm.tokenizer]
                 right.plot(
-                    *zip(*points, strict=True), style, color=color, marker=marker, label=label
+                    *zip(*points, strict=True),
+                    style,
+                    color=color,
+                    marker=marker,
+                    markersize=5,
+                    label=label,
                 )
         right.set_xlabel("kB of text")
         right.set_ylabel(f"bits per byte; line: {new}, dashed: {home}")
         if curves:
-            right.legend(fontsize=7, frameon=False)
+            right.legend(fontsize=7, frameon=False, loc="upper right", bbox_to_anchor=(1, 0.89))
         figure.savefig(file, metadata={"Date": None})
 
 
