@@ -91,27 +91,29 @@ def put(path: Path, rows: Sequence[Row]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def parts(spec: str) -> tuple[str, str, list[str]]:
+    """Row, subject and languages of ROW=SUBJECT[:LANG,LANG]; no languages stand for all."""
+    name, _, subject = spec.partition("=")
+    subject, _, languages = subject.partition(":")
+    return name, subject, languages.split(",") if languages else []
+
+
 def used(specs: Iterable[str], measured: Iterable[Row]) -> list[Row]:
     """The rows of `measured` that `rows_of` takes the values of."""
     rows = list(measured)
     found = []
-    for spec in specs:
-        subject, _, languages = spec.partition("=")[2].partition(":")
-        some = languages.split(",") if languages else None
+    for _, subject, languages in map(parts, specs):
         own = [row for row in rows if row["subject"] == subject]
-        found += [row for row in own if some is None or row["language"] in some]
+        found += [row for row in own if not languages or row["language"] in languages]
     return found
 
 
 def rows_of(table: str, specs: Iterable[str], values: dict[str, dict[str, float]]) -> list[Row]:
     """The rows of one table from ROW=SUBJECT[:LANG,LANG] words; KeyError for a subject unknown."""
     rows: dict[str, dict[str, float]] = {}
-    for spec in specs:
-        name, _, subject = spec.partition("=")
-        subject, _, languages = subject.partition(":")
+    for name, subject, languages in map(parts, specs):
         own = values[subject]
-        some = languages.split(",") if languages else own
-        rows.setdefault(name, {}).update({label: own[label] for label in some})
+        rows.setdefault(name, {}).update({label: own[label] for label in languages or own})
     return [{"table": table, "row": name, "values": own} for name, own in rows.items()]
 
 
@@ -119,7 +121,7 @@ def trained_in(folder: Path | None, specs: Iterable[str]) -> float | None:
     """Seconds of training of these tokenizers together; None where nothing was reported."""
     if folder is None:
         return None
-    names = {spec.partition("=")[2].partition(":")[0] for spec in specs}
+    names = {subject for _, subject, _ in map(parts, specs)}
     files = [file for name in names if (file := folder / f"{name}.json").exists()]
     phases = [json.loads(file.read_text(encoding="utf-8"))["phases"] for file in files]
     return float(round(sum(phase["seconds"] for own in phases for phase in own)))

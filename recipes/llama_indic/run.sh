@@ -100,11 +100,9 @@ toml() { printf '"%s", ' "$@" | sed 's/^/[/; s/, $/]/'; }
 if [ "$WAY" = swap ]; then
   do_it "$OUT/tokenizer" "${vocabshift[@]}" train --recipe ist --vocab-size "$TOKENS" \
     --sampling-alpha 0.7 --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
-elif [ "$WAY" = adapt ]; then
-  do_it "$OUT/tokenizer" "${vocabshift[@]}" adapt "$MODEL" --tokenizer-only --pre-tokenizer repaired \
-    --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
 else
-  do_it "$OUT/tokenizer" "${vocabshift[@]}" extend "$MODEL" --pre-tokenizer repaired \
+  if [ "$WAY" = adapt ]; then ALONE=(--tokenizer-only); else ALONE=(); fi
+  do_it "$OUT/tokenizer" "${vocabshift[@]}" "$WAY" "$MODEL" ${ALONE[@]+"${ALONE[@]}"} --pre-tokenizer repaired \
     --n-tokens "$TOKENS" --corpus "${TRAIN[@]}" --language-bytes "$SIZE" -o "$OUT/tokenizer"
 fi
 do_it "$OUT/start" "${vocabshift[@]}" transfer "$MODEL" "$OUT/tokenizer" --init fvt -o "$OUT/start"

@@ -27,7 +27,8 @@ EVERY, MOST = 200, 300
 """One document in 200 is held out, up to 300 of a source; the first one is, so there is one."""
 NAMES = {"hin": "hi", "tam": "ta", "eng": "en"}
 """Our sample texts, as the recipe's languages are called."""
-NUMBER = re.compile(r" \d+(\.\d+)?$")
+SOURCE = re.compile(r"(.*?)(?: +(\d+(?:\.\d+)?))?")
+"""A SPEC, and how many times SIZE is taken of it."""
 
 
 def take(sources: Path, n_bytes: int, out: Path) -> None:
@@ -55,11 +56,13 @@ def take(sources: Path, n_bytes: int, out: Path) -> None:
 
 
 def _source(line: str, file: Path) -> tuple[str, float]:
-    """A SPEC, and how many times SIZE is taken of it."""
-    spec, _, times = line.rpartition(" ") if NUMBER.search(line) else (line, "", "1")
+    """The parts of a line."""
+    found = SOURCE.fullmatch(line)
+    assert found is not None  # as any line
+    spec, times = found.groups()
     if "$" in spec:
         raise SystemExit(f"{file}: {spec} names a variable that is not set")
-    return spec.rstrip(), float(times)
+    return spec, float(times or 1)
 
 
 def beginning(spec: str, n_bytes: int) -> Iterator[str]:
