@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import Block, TextErrors, split_lines
-from vocabshift.text.files import File, read_chunks
+from vocabshift.text.files import MOST_PACKED_BYTES, File, read_chunks
 from vocabshift.text.spec import HubDataset
 
 _DEFAULT_COLUMN = "text"
@@ -126,6 +126,8 @@ def _not_json(where: str, error: Exception) -> CorpusError:
 # Tables: Parquet files and data sets of the Hugging Face Hub.
 
 _BATCH_ROWS = 1024
+_MOST_TIMES_PACKED = 100
+"""Its size, of a compressed Parquet file unpacked: Parquet is compressed by itself."""
 
 
 def check_installed(package: str, what_for: str, *, extra: str = "data") -> None:
@@ -142,8 +144,14 @@ def read_parquet(file: File, column: str | None) -> Iterator[bytes]:
     if file.compression is None:
         yield from _parquet_texts(str(file.path), str(file.path), column)
         return
+    most = max(MOST_PACKED_BYTES, _MOST_TIMES_PACKED * file.path.stat().st_size)
     with tempfile.TemporaryFile() as unpacked:
         for chunk in read_chunks(file):
+            if unpacked.tell() + len(chunk) > most:
+                raise CorpusError(
+                    f"{file.path}: a Parquet file of more than {most:,} bytes; if that is what it "
+                    "should be, unpack the file first"
+                )
             unpacked.write(chunk)
         unpacked.seek(0)
         yield from _parquet_texts(unpacked, str(file.path), column)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from vocabshift.errors import CorpusError
+from vocabshift.text import records
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.files import File
 from vocabshift.text.records import read_hub, read_parquet
@@ -44,6 +45,16 @@ def test_compressed_parquet(tmp_path: Path) -> None:
     packed = tmp_path / "a.parquet.gz"
     packed.write_bytes(gzip.compress(file.path.read_bytes()))
     assert [b"a"] == list(read_parquet(File(packed, "parquet", "gz"), None))
+
+
+def test_packed_parquet_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that stands for a large one ends with an error before the disk is full."""
+    monkeypatch.setattr(records, "MOST_PACKED_BYTES", 1_000)
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress(bytes(3_000_000)))
+    most = 100 * packed.stat().st_size
+    with pytest.raises(CorpusError, match=rf"a\.parquet\.gz: a Parquet file of more than {most:,}"):
+        list(read_parquet(File(packed, "parquet", "gz"), None))
 
 
 @pytest.mark.parametrize(

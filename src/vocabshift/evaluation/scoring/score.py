@@ -151,9 +151,7 @@ def score_documents(
     bos = check_fit(model, engine.row_count)
     warn_of_chat_start(model, engine.tokenizer)
     context, overlap = window_sizes(model, context, overlap, n_prefix=0 if bos is None else 1)
-    pairs = [pair for pair in labelled(texts) if pair[1].strip()]
-    if not pairs:
-        raise CorpusError("there is no text to score; name files that are not empty")
+    pairs = list(labelled(texts))
     ids, offsets = engine.encode_batch([text for _, text in pairs])
     windows = [
         window
@@ -212,31 +210,32 @@ def read_documents(
     each model. CorpusError where there is none, or none of a language."""
     found: dict[str, list[str]] = {}
     for language, text in labelled(texts):
-        if text.strip():
-            found.setdefault(language, []).append(text)
-    if not found:
-        raise CorpusError("there is no text to score; name files that are not empty")
+        found.setdefault(language, []).append(text)
     return found
 
 
 def labelled(
     texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
 ) -> Iterator[tuple[str, str]]:
-    """(language, document) pairs; text without a label is of "all".
+    """(language, document) pairs of what is not blank; text without a label is of "all".
 
-    CorpusError, at the end, for a language that was named and has no document but blank ones.
+    CorpusError, at the end, where there is none, or none of a language that was named.
     """
     from vocabshift.text.corpus import Corpus
 
     corpus = texts if isinstance(texts, Corpus) else Corpus.from_texts(texts)
     lacking = dict.fromkeys(corpus.languages)
+    is_empty = True
     for label, text in corpus.texts():
-        language = UNLABELLED if label is None else label
         if text.strip():
+            is_empty = False
+            language = UNLABELLED if label is None else label
             lacking.pop(language, None)
-        yield language, text
+            yield language, text
     if lacking:
         raise CorpusError(f"no text to score for {', '.join(lacking)}; leave it out or give text")
+    if is_empty:
+        raise CorpusError("there is no text to score; name files that are not empty")
 
 
 def _window_nats(model: Any, batch: Sequence[Window]) -> list[float]:
