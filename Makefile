@@ -33,7 +33,7 @@ TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make demo-real  trim a real model, SmolLM2, for English; extend it to Hindi (HINDI=FILE)"
-	@echo "make recipes make the papers' tables anew at the size of the READMEs (DATA; two hours)"
+	@echo "make recipes make the papers' tables anew at the size of the READMEs (DATA; an hour)"
 	@echo "make test    run all tests"
 	@echo "make golden  write the golden files of names, flags, JSON and files anew (docs/stability.md)"
 	@echo "make site    build the documentation as a site, in build/site/html; check its links"
@@ -54,12 +54,12 @@ demo-real: $(VENV)/.demo-real
 	$(BIN)/python recipes/smollm2/demo.py runs/smollm2/model -o runs/demo-real \
 	  $(if $(ENGLISH),--english $(ENGLISH)) $(if $(HINDI),--hindi $(HINDI))
 
-# Sizes that a laptop trains in minutes; the others are in each recipe's README. First the scripts that
-# keep all cores busy (and iso, a minute, which records into the same file as indic_study/run), then two
-# at a time those that mostly use one. What runs/ holds is kept, so the same command resumes; RECIPES
-# names fewer.
+# First the scripts that keep all cores busy, and those that record into the same file as another one
+# (iso, extrinsic); then two at a time those that mostly use one core. What runs/ holds is kept, so the
+# same command resumes; RECIPES names fewer.
 RECIPES ?= $(RECIPES_WIDE) $(RECIPES_NARROW)
-RECIPES_WIDE := ist/ablate matra/open indic_study/front indic_study/iso
+RECIPES_WIDE := ist/run matra/run vocabshift/run ist/ablate matra/open indic_study/front indic_study/iso \
+  indic_study/extrinsic
 RECIPES_NARROW := continued_bpe/run indic_study/run glitch/run vendors/run normalization/run vocabshift/parity
 
 recipes: $(VENV)/.dev

@@ -100,8 +100,9 @@ def under(number: str, entry: Mapping[str, Any], text: str, made: Row | None) ->
 
 
 def plain(columns: Values, digits: int, down: str = "") -> str:
-    """A line for each name, by name, numbers in names by size."""
-    lines = sorted({line for own in columns.values() for line in own}, key=by_number)
+    """A line for each name, by name, numbers in names by size; means last."""
+    names = {line for own in columns.values() for line in own}
+    lines = sorted(names, key=lambda line: (line.startswith("mean "), by_number(line)))
     body = [[line, *(cell(own.get(line), digits) for own in columns.values())] for line in lines]
     return markdown([down, *columns], body)
 

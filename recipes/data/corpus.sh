@@ -190,6 +190,8 @@ record() {
   cp "$OUT/$name.card.md" "$folder/README.md"
   cp "$OUT/$name.card.json" "$folder/card.json"
   cp "$OUT/results.jsonl" "$folder/results.jsonl"
+  "$PYTHON" recipes/data/rows.py "$OUT/results.jsonl" --trained "$OUT" --command "recipes/$name/run.sh" \
+    --size "200,000 tokens" -o "$folder/made.json"
   "$PYTHON" recipes/data/insert.py "$readme" "${@/#/$OUT/}"
 }
 

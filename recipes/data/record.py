@@ -62,13 +62,6 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], *, left: int 
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, marks, *rows])
 
 
-def how_old(rows: Iterable[Row]) -> str:
-    """What to say of rows that a README had before its recipe kept rows (`earlier`)."""
-    return "; digits of an earlier run, as they were printed" * any(
-        "earlier" in row for row in rows
-    )
-
-
 def crossed(rows: Iterable[Row], down: str, across: str) -> str:
     """A table of counts: a line for each value of `down`, a column for each of `across`."""
     found: dict[str, dict[str, int]] = {}

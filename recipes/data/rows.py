@@ -14,7 +14,8 @@ lines "LABEL SHA256". For a table that takes all rows of the metric:
     jq -r 'select(.metric == "fertility") | [.language, .text_sha256] | join(" ")' measured.jsonl |
       LC_ALL=C sort -u | sha256sum
 
-and with `.subject` and `.tokenizer_sha256` the tokenizers.
+and with `.subject` and `.tokenizer_sha256` the tokenizers. Without --table that row is all that is
+written: how everything in `measured.jsonl` was made.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def main() -> None:
     """Append the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measured", type=Path)
-    parser.add_argument("--table", metavar="WORD", action="append", nargs="+", required=True)
+    parser.add_argument("--table", metavar="WORD", action="append", nargs="+", default=[])
     parser.add_argument("--metric", default="fertility")
     parser.add_argument("--command", required=True)
     parser.add_argument("--size", required=True)
@@ -141,6 +142,11 @@ def main() -> None:
     args = parser.parse_args()
     lines = args.measured.read_text(encoding="utf-8").splitlines()
     measured = [row for line in lines if (row := json.loads(line))["metric"] == args.metric]
+    if not args.table:
+        specs = [f"={subject}" for subject in {row["subject"] for row in measured}]
+        how = made("all", args.command, args.size, trained_in(args.trained, specs), measured)
+        args.output.write_text(f"{shown(how)}\n", encoding="utf-8")
+        return
     values: dict[str, dict[str, float]] = {}
     for row in measured:
         values.setdefault(row["subject"], {})[row["language"]] = row["value"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from record import Row, how_old, markdown
+from record import Row, markdown
 
 SAID = ("weak_rejected", "strong_rejected")
 UNSAID = ("strong_verified", "weak_verified")
@@ -95,7 +95,7 @@ def _seeds(rows: list[Row]) -> int:
 
 
 def _made(rows: list[Row]) -> str:
-    return f"*{_seeds(rows)} seeds, `recipes/glitch/run.sh`{how_old(rows)}.*"
+    return f"*{_seeds(rows)} seeds, `recipes/glitch/run.sh`.*"
 
 
 def _span(values: Sequence[Value], mean: str = "{:.4g}", ends: str | None = None) -> str:

@@ -58,7 +58,8 @@ else
   prepare_shared_text
   LANGUAGES=(hi as bn gu kn mai ml mr ne or pa sa sd_Arab ta ur te)
   REFERENCE=hi
-  FOUND=(hi as bn gu kn mai ml mr ne or pa sa ta te) # those of the paper
+  FOUND=(hi as bn gu kn mai ml mr ne or pa sa ta te) # of the paper; others have a table of their own
+  FOUND+=(ur sd_Arab ks_Arab ks_Deva mni_Beng mni_Mtei sat en de et)
   TASKS=$DATA/tasks/sib200
 fi
 PARALLEL=()

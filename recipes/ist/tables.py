@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers", "ist")]
 import beside
 import syllables
-from record import Row, crossed, how_old, read
+from record import Row, crossed, read
 
 CARD = Path(__file__).parents[2] / "model_cards" / "ist-200k" / "results.jsonl"
 NAMES = {
@@ -24,7 +24,7 @@ NAMES = {
     "DeepSeek-V3": "DeepSeek-R1",
 }
 """Ours, and the paper's names of the same tokenizers."""
-HOW = {"command": "recipes/ist/run.sh", "size": "200,000 tokens"}
+[HOW] = read(CARD.with_name("made.json"))
 OF_CARD = {"3": "fertility", "4": "normalized_sequence_length", "7": "bytes_per_token"}
 ENTROPY = {"renyi_entropy": "Entropy", "renyi_efficiency": "Efficiency"}
 
@@ -32,10 +32,10 @@ ENTROPY = {"renyi_entropy": "Entropy", "renyi_efficiency": "Efficiency"}
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
     card = of_card(read(CARD))
-    how = [{"table": "made", "row": name, **HOW} for name in {row["table"] for row in card}]
+    how = [{**HOW, "row": name} for name in {row["table"] for row in card}]
     found = beside.tables("ist", [*card, *how, *rows])
     counts = read(CARD.with_name("counts.jsonl"))
-    made = f"*{beside.how(HOW)}{how_old(counts)}.*"
+    made = f"*{beside.how(HOW)}.*"
     found["invariants"] = f"{crossed(counts, 'count', 'tokenizer')}\n\n{made}"
     found["ist-9-all"] = of_all_languages(rows, "ist-9", "All languages", "One corpus", ("Merged",))
     title = "What each ingredient brings"

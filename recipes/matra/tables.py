@@ -13,7 +13,7 @@ from statistics import fmean
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
 import beside
-from record import Row, how_old, markdown, read
+from record import Row, markdown, read
 
 SWITCHED = {
     "hi+en": "hi+en by rule",
@@ -27,7 +27,7 @@ SWITCHED = {
 CARD = Path(__file__).parents[2] / "model_cards" / "matra-200k" / "results.jsonl"
 NAMES = {"matra": "Matra", "Gemma-4": "Gemma-4", "o200k": "GPT-5"}
 """Ours, and the paper's names of the same tokenizers."""
-HOW = {"command": "recipes/matra/run.sh", "size": "200,000 tokens"}
+[HOW] = read(CARD.with_name("made.json"))
 AS_PRINTED = {
     "SeqRed": ("tokens_per_character", lambda value: 1 - value),
     "NSL": ("sequence_reduction", lambda value: 1 - value),
@@ -41,7 +41,7 @@ AS_PRINTED = {
 def tables(rows: list[Row]) -> dict[str, str]:
     """Markdown by name."""
     card = of_card(read(CARD))
-    how = [{"table": "made", "row": name, **HOW} for name in {row["table"] for row in card}]
+    how = [{**HOW, "row": name} for name in {row["table"] for row in card}]
     found = beside.tables("matra", [*card, *how, *rows])
     found["matra-2-beside"] = found.pop("matra-2")  # "matra-2" is the CLI's, of all tokenizers
     found["variants-200k"] = variants(read(CARD))
@@ -96,7 +96,7 @@ def _other(rows: list[Row]) -> str:
         for row in rows
     )
     title = "### Means over languages, as the paper's figures fit (Matra, Table 2)"
-    made = f"*{beside.how(HOW)}{how_old(rows)}.*"
+    made = f"*{beside.how(HOW)}.*"
     return f"{title}\n\n{markdown(head, cells)}\n\n{made}"
 
 

@@ -185,7 +185,8 @@ def _mean(values: Sequence[float | None], digits: int) -> str:
 
 def how(made: Row) -> str:
     """How our side was made; what was not recorded is left out."""
-    words = f"{made['size']}, `{made['command']}`"
+    size = re.sub(r"\d{5,}", lambda number: f"{int(number[0]):,}", made["size"])
+    words = f"{size}, `{made['command']}`"
     if made.get("seconds") is not None:
         words += f", {made['seconds']:,.0f} s of training"
     return f"{words} on {made['machine']}" if "machine" in made else words

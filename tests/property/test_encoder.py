@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -136,6 +137,22 @@ def test_a_batch_is_its_texts(name: str, batch: list[str], copies: int) -> None:
         assert expected == [ids[start:end].tolist() for start, end in bounds]
         if encoder.tokenizer.normalizer is None:
             assert batch == encoder.decode_batch(ids, offsets)
+
+
+@pytest.mark.parametrize("name", ["bpe", "ist", "ist, nfkc"])
+def test_a_batch_of_many_parts(name: str) -> None:
+    """Words of one byte to more than a cache remembers, on threads that have each its own cache."""
+    draw = random.Random(name)
+    words = [
+        "".join(draw.choices("abc कख़्é😀", k=min(round(draw.paretovariate(0.5)), 200)))
+        for _ in range(20_000)
+    ]
+    batch = [" ".join(draw.choices(words, k=40)) for _ in range(4_000)]
+    assert sum(map(len, map(str.encode, batch))) > 8 << 18
+    expected = [id for text in batch for id in peer_ids(trained(name), text)]
+    encoder = Encoder(trained(name).tokenizer)
+    for threads in (3, 2, 1):
+        assert expected == encoder.encode_batch(batch, threads=threads)[0].tolist()
 
 
 # Models that no trainer makes: merges in any order, pairs listed twice, products that repeat.
