@@ -2,7 +2,7 @@
 # The ablations of IST's paper (Tables 1, 9, 10, 12 to 16) and what each ingredient of our own recipe
 # brings: some thirty tokenizers of one size, learned from one sample of the text. One command:
 #
-#   RECORD=1 recipes/ist/ablate.sh                        64,000 tokens, 100 MB: an hour of CPU at most
+#   RECORD=1 recipes/ist/ablate.sh                        64,000 tokens, 100 MB: six minutes of two cores
 #   VOCAB=200000 MB=0 OUT=runs/ablation-200k recipes/ist/ablate.sh
 #   recipes/ist/ablate.sh --smoke                         our own sample texts
 #
