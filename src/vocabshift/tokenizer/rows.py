@@ -71,10 +71,13 @@ class Rows:
 
     def ids(self) -> Ids:
         """Flat."""
-        return np.concatenate([part.ids for row in self.parts for part in row])
+        parts = [part.ids for row in self.parts for part in row]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def id_lists(self) -> list[list[int]]:
         """By row."""
+        if len(self.sizes) == 1:
+            return [self.ids().tolist()]
         return _core.id_lists(self.ids(), np.cumsum([0, *self.sizes]))
 
     def mask(self, name: str) -> NDArray[np.int64]:
