@@ -95,7 +95,7 @@ def times(works: dict[str, measure.Work], path: Path, runs: int) -> dict[str, fl
 def encoders(path: Path, tokenizer: Path, runs: int) -> tuple[float, list[str]]:
     """Beside `tokenizers`, and a line about each other encoder."""
     names = ["vocabshift", "tokenizers", "fastokens"]
-    options = {"tokenizer": tokenizer, "threads": 1, "again": False, "short": False}
+    options = {"tokenizer": tokenizer, "threads": 1, "before": 0, "short": False}
     results, missing = encode.compare(names, path, runs, **options)
     table = {row["name"]: row for row in encode.rows(results, path.stat().st_size)}
     lines = [
