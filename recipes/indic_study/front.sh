@@ -75,7 +75,12 @@ vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" --parallel $THREADS
   --metrics fertility tokens_per_line --output "$OUT/results.jsonl" --force >/dev/null
 SIZE="$VOCAB tokens, $MB MB"
 if [ "$MB" = 0 ]; then SIZE="$VOCAB tokens, all the text"; fi
+COMMAND=recipes/indic_study/front.sh
+if [ "$VOCAB" != 64000 ]; then
+  COMMAND="VOCAB=$VOCAB MB=$MB PARTS=$PARTS OUT=runs/$(basename "$OUT") $COMMAND"
+fi
 "$PYTHON" recipes/indic_study/front.py "$OUT/results.jsonl" --table "front-$VOCAB" --size "$SIZE" \
+  --command "$COMMAND" \
   -o "$OUT/rows.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
 if [ -n "${RECORD:-}" ]; then
   "$PYTHON" recipes/data/record.py recipes/indic_study

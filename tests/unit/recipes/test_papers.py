@@ -112,10 +112,10 @@ def test_how_our_side_was_made_is_written_under_it(beside) -> None:
     made = {"size": "64000 tokens", "command": "a.sh", "seconds": 1234.0, "machine": "2 cores of X"}
     assert (
         "*Compared with the paper: another quantity ([errata](../../docs/errata.md)); in bits. "
-        "64000 tokens, `a.sh`, 1,234 s of training on 2 cores of X.*"
+        "64,000 tokens, `a.sh`, 1,234 s of training on 2 cores of X.*"
     ) == beside._how({"mark": "quantity", "note": "in bits"}, made)
     del made["machine"]
-    assert "64000 tokens, `a.sh`, 1,234 s of training" == beside.how(made)
+    assert "64,000 tokens, `a.sh`, 1,234 s of training" == beside.how(made)
 
 
 def test_tables_of_a_paper_are_those_that_have_rows(beside, monkeypatch) -> None:
