@@ -8,10 +8,10 @@
 The texts are cut into documents of about 4 KB at line ends and encoded from a list of str; with
 --short line by line, one call each. With --together they are one text, one language after the
 other. "first pass" is new text, after 50 documents that let every contestant build its tables;
-"again" is the same text once more, or after --passes: each of our threads remembers the words
-that it has encoded itself, and takes other documents in each pass. The checksum is that of all
-ids: a peer with others is wrong, not slow. Peers that are not installed, or refuse the tokenizer,
-are named and left out.
+"again" is the same text once more, or, with --passes N, after N passes over it: each of our
+threads remembers the words that it has encoded itself, and takes other documents in each pass. The
+checksum is that of all ids: a peer with others is wrong, not slow. Peers that are not installed, or
+refuse the tokenizer, are named and left out.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=[n for n in CONTESTANTS if n != "vocabshift"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--passes", type=int, default=1, help="before the one that is “again”")
+    parser.add_argument("--passes", type=int, default=1, help="before the last one is timed")
     parser.add_argument("--short", action="store_true", help="line by line, one call each")
     parser.add_argument("--together", action="store_true", help="the texts one after the other")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -247,6 +247,8 @@ def main() -> None:
         args.text = [joined]
     if args.regex:
         args.tokenizer = with_regex(args.tokenizer, args.regex)
+    if args.passes < 1:
+        parser.error("--passes must be at least 1")
     names = ["vocabshift", *args.peers]
     unknown = set(names) - set(CONTESTANTS)
     if unknown:

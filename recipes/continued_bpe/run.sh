@@ -5,7 +5,7 @@
 #
 #   recipes/continued_bpe/run.sh                    text from ../shared/data-unpacked
 #   DATA=/my/text OUT=runs/mine recipes/continued_bpe/run.sh
-#   recipes/continued_bpe/run.sh --smoke            our own sample texts, under a minute
+#   recipes/continued_bpe/run.sh --smoke            our own sample texts, a minute or two
 #
 # What OUT holds already is not made again. Variables, with their defaults:
 #   DATA=../shared/data-unpacked   train/LANG.txt, eval/…, tokenizers-hf/…, as its unpack.sh leaves it

@@ -190,8 +190,9 @@ record() {
   cp "$OUT/$name.card.md" "$folder/README.md"
   cp "$OUT/$name.card.json" "$folder/card.json"
   cp "$OUT/results.jsonl" "$folder/results.jsonl"
-  "$PYTHON" recipes/data/rows.py "$OUT/results.jsonl" --trained "$OUT" --command "recipes/$name/run.sh" \
-    --size "200,000 tokens" -o "$folder/made.json"
+  "$PYTHON" recipes/data/rows.py "$OUT/results.jsonl" --made --trained "$OUT" \
+    --command "recipes/$name/run.sh" -o "$folder/made.json" --size "$("$PYTHON" -c \
+      'import json, sys; print(json.load(open(sys.argv[1]))["vocab_size"], "tokens")' "$OUT/$name.json")"
   "$PYTHON" recipes/data/insert.py "$readme" "${@/#/$OUT/}"
 }
 

@@ -14,8 +14,8 @@ lines "LABEL SHA256". For a table that takes all rows of the metric:
     jq -r 'select(.metric == "fertility") | [.language, .text_sha256] | join(" ")' measured.jsonl |
       LC_ALL=C sort -u | sha256sum
 
-and with `.subject` and `.tokenizer_sha256` the tokenizers. Without --table that row is all that is
-written: how everything in `measured.jsonl` was made.
+and with `.subject` and `.tokenizer_sha256` the tokenizers. With --made that row alone is
+written, to a file of its own: how everything in `measured.jsonl` was made.
 """
 
 from __future__ import annotations
@@ -129,10 +129,11 @@ def trained_in(folder: Path | None, specs: Iterable[str]) -> float | None:
 
 
 def main() -> None:
-    """Append the rows."""
+    """Append the rows; with --made write the one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measured", type=Path)
     parser.add_argument("--table", metavar="WORD", action="append", nargs="+", default=[])
+    parser.add_argument("--made", action="store_true", help="no table, but how all was made")
     parser.add_argument("--metric", default="fertility")
     parser.add_argument("--command", required=True)
     parser.add_argument("--size", required=True)
@@ -140,9 +141,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     args = parser.parse_args()
+    if args.made == bool(args.table):
+        parser.error("give --table, or --made")
     lines = args.measured.read_text(encoding="utf-8").splitlines()
     measured = [row for line in lines if (row := json.loads(line))["metric"] == args.metric]
-    if not args.table:
+    if args.made:
         specs = [f"={subject}" for subject in {row["subject"] for row in measured}]
         how = made("all", args.command, args.size, trained_in(args.trained, specs), measured)
         args.output.write_text(f"{shown(how)}\n", encoding="utf-8")

@@ -4,7 +4,7 @@
 # for each language family, BPE and Unigram, evaluated by bits per byte, by retrieval of parallel
 # sentences (FLORES) and by topics (SIB-200), three seeds.
 #
-#   recipes/indic_study/extrinsic.sh                 10 minutes on one core
+#   recipes/indic_study/extrinsic.sh                 15 minutes of one core
 #   recipes/indic_study/extrinsic.sh --smoke         our own sample texts
 #
 # Variables, with their defaults: DATA=../shared/data-unpacked OUT=runs/extrinsic VOCAB=16000 MB=2 (of
@@ -12,6 +12,7 @@
 # TASK_SENTENCES=150 (of each language, for topics)
 # RECORD= (anything: the tables go into README.md) THREADS=all (for the vocabularies) PYTHON=python3
 set -euo pipefail
+export OMP_NUM_THREADS=1 # so that digits do not depend on the machine's cores
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
 DATA=${DATA:-../shared/data-unpacked}

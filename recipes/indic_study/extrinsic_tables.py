@@ -122,6 +122,8 @@ def _others(
     files = sorted(folder.glob(f"{name}-{kind}-[0-9]*.json"))
     records = [json.loads(file.read_text(encoding="utf-8"))[RETRIEVED[metric]] for file in files]
     found = [record for record in records if record]
+    if any(list(record) != list(found[0]) for record in found):
+        raise ValueError(f"{folder}: seeds of {name} were evaluated on different languages")
     labels = [label for label in found[0] if label not in languages]
     return {
         label: 100.0 * float(np.mean([np.mean(record[label]) for record in found]))

@@ -141,7 +141,7 @@ def test_a_batch_is_its_texts(name: str, batch: list[str], copies: int) -> None:
 
 @pytest.mark.parametrize("name", ["bpe", "ist", "ist, nfkc"])
 def test_a_batch_of_many_parts(name: str) -> None:
-    """Words of one byte to more than a cache remembers, on threads that have each its own cache."""
+    """Words of one byte to more than a cache remembers, on threads with a cache each."""
     draw = random.Random(name)
     words = [
         "".join(draw.choices("abc कख़्é😀", k=min(round(draw.paretovariate(0.5)), 200)))

@@ -127,7 +127,7 @@ def _not_json(where: str, error: Exception) -> CorpusError:
 
 _BATCH_ROWS = 1024
 _MOST_TIMES_PACKED = 100
-"""Its size, of a compressed Parquet file unpacked: Parquet is compressed by itself."""
+"""Times its size that a compressed Parquet file may unpack to: it is compressed already."""
 
 
 def check_installed(package: str, what_for: str, *, extra: str = "data") -> None:

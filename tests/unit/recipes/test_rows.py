@@ -59,6 +59,14 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
     assert digest("hi of hi", "te of te") == rows[2]["texts_sha256"]
     assert digest("one of one", "two of two") == rows[2]["tokenizers_sha256"]
 
+    made = ["--made", "--trained", tmp_path, "--command", "run.sh", "--size", "small"]
+    monkeypatch.setattr(sys, "argv", ["rows.py", *map(str, [measured, "-o", out, *made])])
+    program("data/rows.py").main()
+    assert {**rows[2], "row": "all"} == json.loads(out.read_text(encoding="utf-8"))
+    monkeypatch.setattr(sys, "argv", ["rows.py", *map(str, [measured, "-o", out, *made[1:]])])
+    with pytest.raises(SystemExit):
+        program("data/rows.py").main()
+
 
 def digest(*lines: str) -> str:
     """As `sort -u | sha256sum` gives it."""

@@ -217,7 +217,7 @@ def read_documents(
 def labelled(
     texts: Corpus | Mapping[str, Iterable[str]] | Iterable[str],
 ) -> Iterator[tuple[str, str]]:
-    """(language, document) pairs of what is not blank; text without a label is of "all".
+    """(language, document) of all that are not blank; text without a label is of "all".
 
     CorpusError, at the end, where there is none, or none of a language that was named.
     """
