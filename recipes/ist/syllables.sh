@@ -2,7 +2,7 @@
 # Whether tokens should keep syllables whole (`--grapheme-safe`): our own recipe with and without it, at
 # two sizes, evaluated by fertility, by morphemes, and by the bits per byte of small decoders.
 #
-#   RECORD=1 recipes/ist/syllables.sh                     an hour and a half of one core
+#   RECORD=1 recipes/ist/syllables.sh                     an hour of one core
 #   recipes/ist/syllables.sh --smoke                      our own sample texts
 #
 # What OUT holds already is not made again. Variables, with their defaults:
