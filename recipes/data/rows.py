@@ -15,7 +15,8 @@ lines "LABEL SHA256". For a table that takes all rows of the metric:
       LC_ALL=C sort -u | sha256sum
 
 and with `.subject` and `.tokenizer_sha256` the tokenizers. With --made that row alone is
-written, to a file of its own: how everything in `measured.jsonl` was made.
+written, to a file of its own: how everything in `measured.jsonl` was made, and of which texts and
+tokenizers, each with its SHA-256.
 """
 
 from __future__ import annotations
@@ -146,8 +147,11 @@ def main() -> None:
     lines = args.measured.read_text(encoding="utf-8").splitlines()
     measured = [row for line in lines if (row := json.loads(line))["metric"] == args.metric]
     if args.made:
-        specs = [f"={subject}" for subject in {row["subject"] for row in measured}]
-        how = made("all", args.command, args.size, trained_in(args.trained, specs), measured)
+        rows = list(map(json.loads, lines))
+        specs = [f"={subject}" for subject in {row["subject"] for row in rows}]
+        how = made("all", args.command, args.size, trained_in(args.trained, specs))
+        how["texts"] = {row["language"]: row["text_sha256"] for row in rows}
+        how["tokenizers"] = {row["subject"]: row["tokenizer_sha256"] for row in rows}
         args.output.write_text(f"{shown(how)}\n", encoding="utf-8")
         return
     values: dict[str, dict[str, float]] = {}

@@ -17,7 +17,9 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +85,18 @@ class Runs:
         return ratios
 
 
-def load(folder: Path, name: str, kind: str, metric: str) -> Runs:
-    """All seeds of one vocabulary; ValueError where there is none, or sentences differ."""
+@cache
+def _records(folder: Path, name: str, kind: str) -> list[Any]:
+    """What each seed of one vocabulary wrote; ValueError where there is none."""
     files = sorted(folder.glob(f"{name}-{kind}-[0-9]*.json"))
     if not files:
         raise ValueError(f"{folder} holds no run of {name}, {kind}")
-    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def load(folder: Path, name: str, kind: str, metric: str) -> Runs:
+    """All seeds of one vocabulary; ValueError where there is none, or sentences differ."""
+    records = _records(folder, name, kind)
     if metric in RETRIEVED:
         found = [record[RETRIEVED[metric]] for record in records]
         return _retrieved([of for of in found if of])
@@ -103,7 +111,7 @@ def load(folder: Path, name: str, kind: str, metric: str) -> Runs:
     numbers = sorted({number for _, number in keys[0]})
     if any(key != [(a, b) for a in languages for b in numbers] for key in keys):
         raise ValueError(f"{folder}: the sentences of {name} are not the same in all languages")
-    shape = (len(files), len(languages), len(numbers))
+    shape = (len(records), len(languages), len(numbers))
     return Runs(np.reshape(above, shape), np.reshape(below, shape), languages)
 
 
@@ -119,9 +127,8 @@ def _others(
     folder: Path, name: str, kind: str, metric: str, languages: Sequence[str]
 ) -> dict[str, float]:
     """Hits in percent, means over seeds, of what the runs have beside these languages."""
-    files = sorted(folder.glob(f"{name}-{kind}-[0-9]*.json"))
-    records = [json.loads(file.read_text(encoding="utf-8"))[RETRIEVED[metric]] for file in files]
-    found = [record for record in records if record]
+    records = _records(folder, name, kind)
+    found = [own for record in records if (own := record[RETRIEVED[metric]])]
     if any(list(record) != list(found[0]) for record in found):
         raise ValueError(f"{folder}: seeds of {name} were evaluated on different languages")
     labels = [label for label in found[0] if label not in languages]

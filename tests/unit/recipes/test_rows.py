@@ -62,7 +62,12 @@ def test_rows_are_written_with_command_and_time(program, tmp_path: Path, monkeyp
     made = ["--made", "--trained", tmp_path, "--command", "run.sh", "--size", "small"]
     monkeypatch.setattr(sys, "argv", ["rows.py", *map(str, [measured, "-o", out, *made])])
     program("data/rows.py").main()
-    assert {**rows[2], "row": "all"} == json.loads(out.read_text(encoding="utf-8"))
+    how = {key: rows[2][key] for key in ("command", "machine", "seconds", "size", "table")}
+    texts, tokenizers = (
+        {name: f"of {name}" for name in names} for names in (VALUES["one"], VALUES)
+    )
+    how |= {"row": "all", "texts": texts, "tokenizers": tokenizers}
+    assert how == json.loads(out.read_text(encoding="utf-8"))
     monkeypatch.setattr(sys, "argv", ["rows.py", *map(str, [measured, "-o", out, *made[1:]])])
     with pytest.raises(SystemExit):
         program("data/rows.py").main()
