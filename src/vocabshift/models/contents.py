@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from vocabshift.models.quantized import FILES
 from vocabshift.storage.output import CHECKPOINTS
@@ -24,6 +23,9 @@ CONFIG = "config.json"
 WRAPPER_CONFIG = "gliner_config.json"
 """GLiNER's config, in the place of a `config.json`; the encoder's own is in it, at `ENCODER`."""
 ENCODER = "encoder_config"
+
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+"""Files of weights that transformers loads; the second where there are none of the first."""
 
 WRITTEN = (
     *(CONFIG, WRAPPER_CONFIG, "generation_config.json"),
@@ -176,42 +178,6 @@ def config_file(folder: Path) -> Path:
     """The file of a model folder that holds its config."""
     wrapper = folder / WRAPPER_CONFIG
     return wrapper if wrapper.is_file() else folder / CONFIG
-
-
-def wrapped_config(folder: Path) -> Any | None:
-    """The encoder's config in a wrapper's, as transformers reads it; None for any other folder.
-
-    Its class is the one without a head. ValueError where the wrapper's config does not hold it.
-    """
-    file = folder / WRAPPER_CONFIG
-    if not file.is_file():
-        return None
-    from transformers import MODEL_MAPPING, AutoConfig
-
-    own = json.loads(file.read_bytes()).get(ENCODER)
-    if not isinstance(own, dict) or "model_type" not in own:
-        raise ValueError(f"{file.name} has no {ENCODER} with a model_type; save the model again")
-    config = AutoConfig.for_model(**own)
-    found: Any = MODEL_MAPPING[type(config)]
-    config.architectures = [(found[0] if isinstance(found, tuple) else found).__name__]
-    return config
-
-
-def without_kernels(config: Any) -> Any:
-    """The config; ValueError where it, or a part of it, names a kernel of the Hub (owner/name).
-
-    A kernel is code: transformers downloads and runs it where the package `kernels` is installed.
-    """
-    for key in ("_attn_implementation", "_experts_implementation"):
-        named = str(getattr(config, key, None))
-        if "/" in named:
-            raise ValueError(
-                f"its config asks for {named}, which is code from the Hub; remove that from "
-                f"{CONFIG}, or pass --trust-remote-code where a verb has it"
-            )
-    for key in getattr(config, "sub_configs", None) or ():
-        without_kernels(getattr(config, key, None))
-    return config
 
 
 def module_paths(folder: Path) -> list[str]:

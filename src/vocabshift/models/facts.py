@@ -1,7 +1,8 @@
-"""What a vocabulary costs a model: parameters, memory read per token, size of the logits.
+"""What is known of a model before it is loaded: its config, its sizes, what its vocabulary costs.
 
-They are read from a model folder without loading it: from `config.json`, and from the headers of
-safetensors files if there are any.
+They are read from `config.json`, and from the headers of safetensors files if there are any. A
+config comes from the same place as the model: a small one can ask for more layers, rows or labels
+than fit into memory, or for code from the Hub, and is refused.
 """
 
 from __future__ import annotations
@@ -13,10 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vocabshift.models.contents import CONFIG, ENCODER, WEIGHTS, WRAPPER_CONFIG
 from vocabshift.models.shards import open_checkpoint
+from vocabshift.models.tables import build_empty
 from vocabshift.storage.hub import download, hub_error
 
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1}
+
+MOST_LAYERS, MOST_EXPERTS, MOST_LABELS = 5_000, 100_000, 1_000_000
+"""That a config may ask for; experts are those of all layers. No model has a third of it."""
+
+_COUNTED = {
+    **dict.fromkeys(("layer", "layers", "depth"), "layers"),
+    "experts": "experts",
+    "labels": "labels",
+}
+"""Last words of a config's keys, and what they count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +127,98 @@ def _config_from_hub(name: str) -> Path:
     if not (folder / "config.json").exists():
         raise hub_error(name, wanted, OSError("it holds no config.json"))
     return folder
+
+
+def number_of_parameters(folder: Path) -> int | None:
+    """As stored (a tied matrix once); None where the weights are not in safetensors."""
+    checkpoint = open_checkpoint(folder)
+    if checkpoint is None:
+        return None
+    return sum(math.prod(stored.shape) for _, stored in checkpoint.tensors.values())
+
+
+def size_of_weights(folder: Path) -> int:
+    """Bytes of the files that hold them; of two formats, those of safetensors."""
+    checkpoint = open_checkpoint(folder)
+    if checkpoint is not None:
+        return sum(shard.n_bytes for shard in checkpoint.shards)
+    return sum(file.stat().st_size for file in folder.glob(WEIGHTS[1]))
+
+
+def read_config(source: str | Path, *, trust_remote_code: bool) -> Any:
+    """A model's config as transformers reads it; of a wrapper's folder the encoder's.
+
+    ValueError where it asks for more parts than any model has, or names code that is not trusted.
+    """
+    from transformers import AutoConfig, PretrainedConfig
+
+    file = Path(source) / WRAPPER_CONFIG
+    if file.is_file():
+        config = _wrapped_config(file)
+    else:
+        check_counts(PretrainedConfig.get_config_dict(source)[0])
+        config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
+    return config if trust_remote_code else _without_kernels(config)
+
+
+def _wrapped_config(file: Path) -> Any:
+    """The encoder's config in a wrapper's, with the class that has no head."""
+    from transformers import MODEL_MAPPING, AutoConfig
+
+    own = json.loads(file.read_bytes()).get(ENCODER)
+    if not isinstance(own, dict) or "model_type" not in own:
+        raise ValueError(f"{file.name} has no {ENCODER} with a model_type; save the model again")
+    check_counts(own)
+    config = AutoConfig.for_model(**own)
+    found: Any = MODEL_MAPPING[type(config)]
+    config.architectures = [(found[0] if isinstance(found, tuple) else found).__name__]
+    return config
+
+
+def check_counts(config: Mapping[str, Any]) -> None:
+    """ValueError for more layers, experts or labels than any model has.
+
+    transformers makes objects for each of them before it looks at the weights.
+    """
+    most: dict[str, tuple[int, str]] = {"layers": (1, ""), "experts": (1, ""), "labels": (1, "")}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            check_counts(value)
+        kind = _COUNTED.get(key.rpartition("_")[2])
+        if kind is not None and isinstance(value, int):
+            most[kind] = max(most[kind], (value, f"{key} = {value:,}"))
+    (layers, _), (experts, _), (labels, _) = most.values()
+    if layers > MOST_LAYERS or layers * experts > MOST_EXPERTS or labels > MOST_LABELS:
+        asked = ", ".join(said for _, said in most.values() if said)
+        raise ValueError(f"its config asks for more parts than any model has: {asked}")
+
+
+def _without_kernels(config: Any) -> Any:
+    """The config; ValueError where it, or a part of it, names a kernel of the Hub (owner/name).
+
+    A kernel is code: transformers downloads and runs it where the package `kernels` is installed.
+    """
+    for key in ("_attn_implementation", "_experts_implementation"):
+        named = str(getattr(config, key, None))
+        if "/" in named:
+            raise ValueError(
+                f"its config asks for {named}, which is code from the Hub; remove that from "
+                f"{CONFIG}, or pass --trust-remote-code where a verb has it"
+            )
+    for key in getattr(config, "sub_configs", None) or ():
+        _without_kernels(getattr(config, key, None))
+    return config
+
+
+def check_size(model_class: Any, config: Any, folder: Path) -> None:
+    """ValueError for a config that describes far more numbers than the folder's weights can hold.
+
+    transformers would fill the rest with random ones, in memory. A byte holds at most eight
+    weights; buffers, which are not stored, and a folder without weights are the caller's.
+    """
+    stored = size_of_weights(folder) if folder.is_dir() else 0
+    wanted = sum(tensor.numel() for tensor in build_empty(model_class, config).parameters())
+    if stored and wanted > 8 * stored:
+        raise ValueError(
+            f"its config describes {wanted:,} weights, and its files of {stored:,} bytes hold fewer"
+        )

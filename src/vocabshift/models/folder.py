@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
@@ -21,11 +20,11 @@ from vocabshift.models.contents import (
     CONFIG,
     PARTS,
     SMALL_FILES,
+    WEIGHTS,
     WRAPPER_CONFIG,
     config_file,
     module_paths,
 )
-from vocabshift.models.shards import open_checkpoint
 from vocabshift.storage import hub
 from vocabshift.storage.output import check_free
 from vocabshift.tokenizer import pretrained_folder
@@ -34,7 +33,6 @@ from vocabshift.tokenizer.formats.load import open_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
 
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _WANTED = "give its weights"
 _PATCHED_ABOVE = 100_000  # tokens
 _RIGHT_SINCE = "5.0.0"
@@ -99,22 +97,6 @@ def local_folder(source: str | Path) -> Path:
     if path.is_dir():
         return path
     return _download(str(source), WEIGHTS[0], wanted="give the model")
-
-
-def number_of_parameters(folder: Path) -> int | None:
-    """As stored (a tied matrix once); None where the weights are not in safetensors."""
-    checkpoint = open_checkpoint(folder)
-    if checkpoint is None:
-        return None
-    return sum(math.prod(stored.shape) for _, stored in checkpoint.tensors.values())
-
-
-def size_of_weights(folder: Path) -> int:
-    """Bytes of the files that hold them; of two formats, those of safetensors."""
-    checkpoint = open_checkpoint(folder)
-    if checkpoint is not None:
-        return sum(shard.n_bytes for shard in checkpoint.shards)
-    return sum(file.stat().st_size for file in folder.glob(WEIGHTS[1]))
 
 
 def _is_model(names: Iterable[str]) -> bool:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.models.contents import without_kernels, wrapped_config
 from vocabshift.models.quantized import loading_advice, quantization_method
 from vocabshift.storage.hub import hub_error, is_there
 
@@ -87,9 +87,9 @@ def load_causal_model(
     """The causal language model of a folder or Hub name, in evaluation mode, on `device`.
 
     `device`: "auto" (a GPU where there is one), "cpu", "cuda", "cuda:1", "mps". A quantized model
-    has its own dtype, unless transformers had to dequantize it. ValueError for
-    a model that is not causal, lacks weights, needs code that is not trusted or a quantizer that
-    is not there, or does not fit on the device; FileNotFoundError for a folder without a model.
+    has its own dtype, unless transformers had to dequantize it. ValueError for a model that is not
+    causal, lacks weights, needs code that is not trusted or a quantizer that is not there, or does
+    not fit on the device; FileNotFoundError for a folder without a model.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -100,8 +100,7 @@ def load_causal_model(
         raise ValueError(f"unknown dtype {dtype!r}; known are: {', '.join(DTYPES)}")
     kind = dtype if dtype == "auto" else getattr(torch, dtype)
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    is_quantized = quantization_method(config) is not None
-    if is_quantized:
+    if is_quantized := quantization_method(config) is not None:
         # Subtle: some cannot be moved later, and transformers mixes dtypes if it is given another.
         own = {**options, "device_map": {"": str(place)}}
         model = _load(AutoModelForCausalLM, source, config, "auto", **own)
@@ -119,9 +118,13 @@ def load_causal_model(
 
 def _load(loader: Any, source: str | Path, config: Any, dtype: Any, **options: Any) -> Any:
     """The model that `loader` returns; ValueError if its weights are incomplete."""
+    from vocabshift.models.facts import check_size  # here, as the folder below
+
     method = quantization_method(config)  # now: a model that is dequantized says it no more
     try:
         with _quiet():
+            if not options.get("trust_remote_code"):
+                check_size(loader, config, Path(source))
             model, loading = loader.from_pretrained(
                 source,
                 config=config,
@@ -138,8 +141,7 @@ def _load(loader: Any, source: str | Path, config: Any, dtype: Any, **options: A
             f"the model {source} cannot be loaded: {name} is {list(stored)} in its weights, and "
             f"{list(wanted)} by its config.json"
         )
-    missing = sorted(loading["missing_keys"])
-    if missing:
+    if missing := sorted(loading["missing_keys"]):
         raise ValueError(
             f"the checkpoint {source} lacks {len(missing)} tensors of the model, such as "
             f"{missing[0]}; they would be random"
@@ -180,16 +182,14 @@ def check_model(source: str | Path, *, trust_remote_code: bool = False) -> Any:
 
 
 def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
-    try:
-        from transformers import AutoConfig
-    except ImportError as error:
+    if find_spec("transformers") is None:
         raise ImportError(
             "models need torch and transformers; install them with: pip install 'vocabshift[hf]'"
-        ) from error
+        )
+    from vocabshift.models.facts import read_config
+
     try:
-        config = wrapped_config(Path(source))
-        config = config or AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
-        return config if trust_remote_code else without_kernels(config)
+        return read_config(source, trust_remote_code=trust_remote_code)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         if not is_there(source):
             raise hub_error(str(source), "give its config", error) from error

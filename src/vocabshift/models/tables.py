@@ -116,12 +116,16 @@ def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
 
 
 def build_empty(model_class: Any, config: Any) -> Any:
-    """The model without memory for its weights; ValueError where its config does not make one."""
+    """The model without memory for its weights; ValueError where its config does not make one.
+
+    `model_class`: of transformers, an Auto class too.
+    """
     import torch
 
+    make = getattr(model_class, "_from_config", None) or model_class.from_config
     try:
         with torch.device("meta"):
-            return model_class._from_config(copy.deepcopy(config))
+            return make(copy.deepcopy(config))
     except Exception as error:  # whatever a model's own code raises over a config
         reason = " ".join(str(error).split())[:200]
         raise ValueError(

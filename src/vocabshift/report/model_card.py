@@ -15,7 +15,7 @@ from typing import Any
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.evaluation.metrics.registry import BITS_PER_BYTE
 from vocabshift.models.contents import config_file
-from vocabshift.models.folder import number_of_parameters, size_of_weights
+from vocabshift.models.facts import number_of_parameters, size_of_weights
 from vocabshift.report.card import bullets, eval_results, fenced, figures, rows_of
 from vocabshift.report.card_facts import (
     TOKENIZER_FILE,

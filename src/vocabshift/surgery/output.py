@@ -19,13 +19,14 @@ from typing import Any
 from vocabshift.models.contents import (
     CONFIG,
     ENCODER,
+    WEIGHTS,
     WRAPPER_CONFIG,
     WRITTEN,
     Contents,
     config_file,
     read_contents,
 )
-from vocabshift.models.folder import WEIGHTS, write_model, write_old_rope_keys, write_tokenizer
+from vocabshift.models.folder import write_model, write_old_rope_keys, write_tokenizer
 from vocabshift.models.saved import SavedModel
 from vocabshift.models.shards import INDEX
 from vocabshift.models.tables import VOCAB_KEYS, config_parts

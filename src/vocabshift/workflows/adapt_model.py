@@ -13,7 +13,8 @@ from typing import Any
 
 from vocabshift.extension.named_tokens import NOTHING, AnyKind, NamedTokens
 from vocabshift.extension.options import ExtensionOptions
-from vocabshift.models.folder import find_model, number_of_parameters, size_of_weights
+from vocabshift.models.facts import number_of_parameters, size_of_weights
+from vocabshift.models.folder import find_model
 from vocabshift.progress import Progress
 from vocabshift.results import Results
 from vocabshift.storage.outcome import Outcome, outcome, read_provenance

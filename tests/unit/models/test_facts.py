@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from vocabshift.models.facts import model_facts
+from vocabshift.models.facts import model_facts, number_of_parameters, size_of_weights
 
 LLAMA = {
     "hidden_size": 2048,
@@ -115,3 +115,12 @@ def test_a_hub_name_needs_its_config_alone(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     with pytest.raises(FileNotFoundError, match="does not give its config: lost"):
         model_facts("someone/model")
+
+
+def test_parameters_are_those_stored(tmp_path: Path) -> None:
+    (tmp_path / "pytorch_model.bin").write_bytes(b"12345")
+    assert (None, 5) == (number_of_parameters(tmp_path), size_of_weights(tmp_path))
+    tensors = {"a": np.zeros((3, 4), np.float32), "b": np.zeros(5, np.float16)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    assert 17 == number_of_parameters(tmp_path)
+    assert (tmp_path / "model.safetensors").stat().st_size == size_of_weights(tmp_path)
