@@ -146,7 +146,7 @@ def _tasks(tasks: list[Row], costs: list[Row]) -> str:
                 line.append("–" if row is None else f"{row['touched']:.1%}")
         cells.append(line)
     return "\n\n".join(
-        [markdown(head, cells), *(_not_asked(model, found, tokens) for model in models)]
+        [markdown(head, cells), *(_what_they_took(model, found, tokens) for model in models)]
     )
 
 
@@ -159,10 +159,10 @@ def _order(task: str, tokens: dict[tuple[str, str], int]) -> tuple[str, int]:
     return _benchmark(task), min(n for (_, own), n in tokens.items() if own == task)
 
 
-def _not_asked(
+def _what_they_took(
     model: str, found: dict[tuple[str, str], Row], tokens: dict[tuple[str, str], int]
 ) -> str:
-    """The tasks of a model without a row, and what they would take."""
+    """What a model's tasks took, which ran in bfloat16, and what those without a row would take."""
     own = [row for (name, _), row in found.items() if name == model]
     left = [task for name, task in tokens if name == model and (name, task) not in found]
     n_left = sum(tokens[model, task] for task in left)
@@ -171,18 +171,24 @@ def _not_asked(
         like = [row for row in own if _benchmark(row["task"]) == _benchmark(task)] or own
         n_read = sum(tokens[model, row["task"]] for row in like)
         seconds += tokens[model, task] / n_read * sum(row["cpu_seconds"] for row in like)
-    languages: dict[str, list[str]] = {}
-    for task in sorted(left):
-        languages.setdefault(_benchmark(task), []).append(task.partition(":")[2])
-    listed = "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
     minutes = sum(row["cpu_seconds"] for row in own) / 60
-    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes."
+    said = f"*{model}*: {len(own)} tasks in {minutes:.0f} CPU minutes"
+    if half := [row["task"] for row in own if row["dtype"] == "bfloat16"]:
+        said += f", {len(half)} of them in bfloat16 ({_listed(half)})"
     if not left:
-        return said
+        return f"{said}."
     return (
-        f"{said} Counted and not run: {len(left)} of {len(left) + len(own)}, {n_left:,} tokens, "
-        f"reckoned {seconds / 60:,.0f} minutes of CPU ({listed})."
+        f"{said}. Counted and not run: {len(left)} of {len(left) + len(own)}, {n_left:,} tokens, "
+        f"reckoned {seconds / 60:,.0f} minutes of CPU ({_listed(left)})."
     )
+
+
+def _listed(tasks: list[str]) -> str:
+    """Their languages, by benchmark."""
+    languages: dict[str, list[str]] = {}
+    for task in sorted(tasks):
+        languages.setdefault(_benchmark(task), []).append(task.partition(":")[2])
+    return "; ".join(f"`{name}`: {', '.join(some)}" for name, some in languages.items())
 
 
 def _borders(rows: list[Row]) -> str:

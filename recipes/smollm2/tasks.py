@@ -112,6 +112,9 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="of CPU: none is begun after them"
     )
+    parser.add_argument(
+        "--dtype", default="float32", help="that the model computes in: 'bfloat16' is faster"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True)
     args = parser.parse_args()
     requests = with_files(requests_of(OFFLINE, 0), args.data)
@@ -141,10 +144,11 @@ def main() -> None:
             limit=costs[request.label]["questions"],
             batch_size=_BATCH,
             data=args.data,
+            dtype=args.dtype,
         )
         if report.failures:
             sys.exit(f"{request.label}: {report.failures[0].reason}")
-        row |= measured(report, request)
+        row |= measured(report, request) | {"dtype": args.dtype}
         row["cpu_seconds"] = round(time.process_time() - before)
         record.add(args.out, [row], key=KEY)
         print(row, flush=True)

@@ -11,6 +11,7 @@
 #   OUT=runs/smollm2               what get.sh writes, and results.jsonl, as of run.sh
 #   MODEL=OUT/model NAME=before    a model folder, and what the table calls it
 #   MINUTES=60                     of CPU; no task is begun after them
+#   DTYPE=float32                  that the model computes in; "bfloat16" takes half the time, where the CPU has it
 #   TASKS=                         only these: "sib200:hi mmlu_indic:hi"; default: all
 #   RECORD=1                       also put the results beside the README, and write its tables
 #   PYTHON=python3
@@ -29,7 +30,7 @@ fi
 [ -e "$MODEL" ] || PYTHON=$PYTHON OUT=$OUT $HERE/get.sh
 mkdir -p "$OUT"
 "$PYTHON" $HERE/tasks.py "$MODEL" --name "${NAME:-before}" --data "$DATA/tasks" \
-  --minutes "${MINUTES:-60}" ${TASKS[@]+--tasks "${TASKS[@]}"} -o "$OUT/results.jsonl"
+  --minutes "${MINUTES:-60}" --dtype "${DTYPE:-float32}" ${TASKS[@]+--tasks "${TASKS[@]}"} -o "$OUT/results.jsonl"
 if [ "${RECORD:-}" ]; then
   "$PYTHON" recipes/data/record.py $HERE --rows "$OUT/results.jsonl"
 fi
