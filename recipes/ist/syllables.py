@@ -25,6 +25,7 @@ from record import Row, markdown
 from rows import made, put
 
 TABLE, WORDS = "syllables", "borders inside a syllable"
+OWN = "syllables, recipe vocabshift"
 NAMES = {"free": "free", "safe": "grapheme-safe"}
 COMMAND = "recipes/ist/syllables.sh"
 
@@ -34,15 +35,16 @@ def rows_of(out: Path, sizes: Sequence[str]) -> list[Row]:
     from extrinsic_tables import PRICE, load, over_seeds, over_sentences
 
     rows: list[Row] = []
-    for name in ("fertility", "morphemes"):
+    for name in ("fertility", "morphemes", "own"):
         file = out / f"{name}.jsonl"
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         found: dict[tuple[str, str], dict[str, float]] = {}
         for row in map(json.loads, lines):
-            if row["language"] != "all":
+            if row["language"] != "all" or row["metric"] == "gini":
                 values = found.setdefault((row["subject"], row["metric"]), {})
                 values[row["language"]] = row["value"]
-        rows += [_row(*key, values) for key, values in found.items()]
+        table = OWN if name == "own" else TABLE
+        rows += [_row(*key, values, table=table) for key, values in found.items()]
     for size in sizes:
         runs = [out / "runs" / f"{name}-{size}-decoder-0.json" for name in NAMES]
         if not all(file.exists() for file in runs):
@@ -73,8 +75,8 @@ def inside_syllables(specs: Iterable[str]) -> Row:
     return {"table": TABLE, "row": WORDS, "values": values}
 
 
-def _row(subject: str, metric: str, values: Mapping[str, float]) -> Row:
-    return {"table": TABLE, "row": f"{subject}, {metric}", "values": dict(values)}
+def _row(subject: str, metric: str, values: Mapping[str, float], *, table: str = TABLE) -> Row:
+    return {"table": table, "row": f"{subject}, {metric}", "values": dict(values)}
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -119,12 +121,29 @@ def table(rows: Sequence[Row]) -> str:
         "#### Syllables kept whole",
         markdown(head, cells, left=2),
         *([_shares(inside_a_syllable)] if inside_a_syllable else []),
+        _of_own(rows, sizes[-1]),
         "<details><summary>By language</summary>",
         *by_language,
         "</details>",
         f"*{beside.how(how)}.*",
     ]
     return "\n\n".join(parts)
+
+
+def _of_own(rows: Sequence[Row], size: int) -> str:
+    """The recipe `vocabshift`: means over languages, and the change in fertility."""
+    known = {row["row"]: row["values"] for row in rows if row["table"] == OWN}
+    cells = []
+    for name, title in NAMES.items():
+        fertility, gini, cut = (
+            known[f"own-{name}, {metric}"] for metric in ("fertility", "gini", "grapheme_cut_rate")
+        )
+        means = f"{fmean(fertility.values()):.3f}", f"{fmean(cut.values()):.1%}"
+        cells.append([title, means[0], f"{gini['all']:.3f}", means[1]])
+    free, safe = (known[f"own-{name}, fertility"] for name in NAMES)
+    cells.append(["difference", beside.difference(safe, free, list(free)), "", ""])
+    head = (f"`vocabshift`, {size:,} tokens", "fertility", "Gini", "tokens that cut a grapheme")
+    return markdown(head, cells)
 
 
 def _shares(of: Mapping[str, float]) -> str:

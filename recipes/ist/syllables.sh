@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Whether tokens should keep syllables whole (`--grapheme-safe`): our own recipe with and without it, at
-# two sizes, evaluated by fertility, by morphemes, and by the bits per byte of small decoders.
+# Whether tokens should keep syllables whole (`--grapheme-safe`): IST with and without it, at two sizes,
+# evaluated by fertility, by morphemes, and by the bits per byte of small decoders; and the recipe
+# `vocabshift` at the larger size, by fertility, its spread over languages, and cut graphemes.
 #
 #   RECORD=1 recipes/ist/syllables.sh                     an hour of one core
 #   recipes/ist/syllables.sh --smoke                      our own sample texts
@@ -28,6 +29,11 @@ if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   MB=0 SIZES="1200 2000" KB=4 SEEDS=2 HIDDEN=32 LAYERS=1
   LANGUAGES=(hin tam)
+  # As many lines of each, as in parallel text, which these are not: spreads mean nothing here.
+  for file in "$EVAL"/sib200-flores/*.txt; do
+    head -n 4 "$file" >"$file.cut"
+    mv "$file.cut" "$file"
+  done
   # Test sentences in the form of a task: lines of ours.
   for name in "${LANGUAGES[@]}"; do
     mkdir -p "$OUT/tasks/$name"
@@ -67,6 +73,12 @@ for size in ${SIZES:-64000 200000}; do
 done
 vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" $THREADS --metrics fertility \
   --output "$OUT/fertility.jsonl" --force >/dev/null
+# The recipe `vocabshift`, which weighs languages itself, at the last size.
+lines_into CORPUS specs "$(sampled "$MB")"
+trained own-free --recipe vocabshift --vocab-size "$size"
+trained own-safe --recipe vocabshift --vocab-size "$size" --grapheme-safe
+vocabshift evaluate "$OUT"/own-{free,safe} --text "${PARALLEL[@]}" --parallel $THREADS \
+  --metrics fertility gini grapheme_cut_rate --output "$OUT/own.jsonl" --force >/dev/null
 if [ ${#MORPHEMES[@]} != 0 ]; then
   vocabshift evaluate "${SUBJECTS[@]}" --morphemes "${MORPHEMES[@]}" --leading-space $THREADS \
     --metrics morph_score morph_border_precision --output "$OUT/morphemes.jsonl" --force >/dev/null

@@ -348,6 +348,10 @@ def test_syllables_kept_whole_are_measured(run: Run, tmp_path: Path) -> None:
         assert change[""] == pytest.approx(both, abs=1e-9)
         assert change["seeds, low"] <= change[""] <= change["seeds, high"]
         assert found[f"free-{size}, fertility"] != found[f"safe-{size}, fertility"]
+    own = rows_by_table(out / "rows.jsonl")["syllables, recipe vocabshift"]
+    cut = (sum(own[f"own-{name}, grapheme_cut_rate"].values()) for name in ("safe", "free"))
+    assert next(cut) < next(cut)
+    assert "| `vocabshift`, 2,000 tokens | fertility | Gini |" in printed
     assert "| 1,200 | free |" in printed
     assert f"{change['']:+.4f} (seeds " in printed
 
