@@ -15,7 +15,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
@@ -76,8 +76,17 @@ def compare(contestants: dict[str, Work], path: Path, runs: int) -> dict[str, li
     return results
 
 
-def report(title: str, results: dict[str, list[Run]], n_bytes: int) -> str:
-    """Markdown table of medians; ratios are of wall and CPU time, paired round by round."""
+def report(
+    title: str,
+    results: dict[str, list[Run]],
+    n_bytes: int,
+    *,
+    wanted: Mapping[str, tuple[str, float]] | None = None,
+) -> str:
+    """Markdown table of medians; ratios are of wall and CPU time, paired round by round.
+
+    `wanted`: of a contestant which ratio ("wall" or "CPU") has to be at least how much.
+    """
     first = next(iter(results))
     lines = [
         f"### {title}",
@@ -90,6 +99,9 @@ def report(title: str, results: dict[str, list[Run]], n_bytes: int) -> str:
         cpu = [run.cpu / base.cpu for run, base in zip(runs, results[first], strict=True)]
         median_wall = statistics.median(run.wall for run in runs)
         verdict = _verdict({run.checksum for run in runs}, results[first][0].checksum)
+        kind, least = (wanted or {}).get(name, ("", 0.0))
+        if statistics.median({"wall": wall}.get(kind, cpu)) < least:
+            verdict = f"{verdict} **missed**: {least:g} wanted in {kind} time".strip()
         lines.append(
             f"| {name} | {median_wall:.3f} | {statistics.median(run.cpu for run in runs):.3f} "
             f"| {n_bytes / 1e6 / median_wall:.1f} | {max(run.peak_mb for run in runs):.0f} "

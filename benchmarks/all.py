@@ -1,0 +1,284 @@
+"""All benchmarks of one state of the code on one machine, and their tables in RESULTS.md.
+
+    python benchmarks/all.py --data ../shared/data-unpacked --out runs/benchmarks
+    python benchmarks/all.py --data ../shared/data-unpacked --out runs/benchmarks --only encode load
+    python benchmarks/all.py --out runs/benchmarks --write
+
+Makes the texts, runs one benchmark after the other and keeps what each prints in OUT/NAME.md; what
+is there is not run again. `--write` puts those files into RESULTS.md. Wants a quiet machine, an
+hour and a half, 30 GB of disk, and the peers:
+
+    pip install gigabpe rustbpe ffbpe fastokens gigatoken tiktoken tuetoken morpheme kitoken
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import encode
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "RESULTS.md"
+BLOCK = re.compile(r"(<!-- all -->\n).*?(<!-- /all -->)", flags=re.DOTALL)
+
+LANGUAGES = ("hi", "ta", "en", "code")
+MIXED = ("hi", "en", "ta", "bn", "te", "code")
+TOKENIZERS = ("llama3", "llama4", "qwen25")
+FASTER = dict.fromkeys(encode.CONTESTANTS, 1.0) | {"fastokens": 1.2}
+"""Times less CPU than a peer that encoding has to take."""
+ON_TWO_THREADS = 1.8
+"""Times as fast as one thread that two have to be."""
+
+
+def head(source: Path, out: Path, n_bytes: int) -> Path:
+    """The first lines of a text, about so many bytes."""
+    if not out.exists():
+        size = 0
+        with source.open("rb") as lines, out.with_suffix(".partial").open("wb") as written:
+            for line in lines:
+                written.write(line)
+                size += len(line)
+                if size >= n_bytes:
+                    break
+        out.with_suffix(".partial").rename(out)
+    return out
+
+
+def mixed(train: Path, out: Path, n_bytes: int) -> Path:
+    """So many bytes of several languages in equal parts, in shuffled blocks of 32 lines."""
+    if not out.exists():
+        blocks: list[bytes] = []
+        for name in MIXED:
+            size = 0
+            with (train / f"{name}.txt").open("rb") as lines:
+                while size < n_bytes // len(MIXED) and (block := b"".join(islice(lines, 32))):
+                    blocks.append(block)
+                    size += len(block)
+        random.Random(0).shuffle(blocks)
+        out.with_suffix(".partial").write_bytes(b"".join(blocks))
+        out.with_suffix(".partial").rename(out)
+    return out
+
+
+class Texts:
+    """Texts that are made when they are asked for, in a folder."""
+
+    def __init__(self, data: Path, folder: Path, scale: float) -> None:
+        """`scale`: share of the sizes that are asked for."""
+        self.train, self.folder, self.scale = data / "train", folder, scale
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def of(self, language: str) -> str:
+        """8 MB of one language."""
+        source = self.train / f"{language}.txt"
+        return str(head(source, self.folder / source.name, int(8e6 * self.scale)))
+
+    def mixed(self, mb: int) -> str:
+        """Head of 100 MB of six languages."""
+        whole = mixed(self.train, self.folder / "six100.txt", int(100e6 * self.scale))
+        if mb == 100:
+            return str(whole)
+        return str(head(whole, self.folder / f"six{mb}.txt", int(mb * 1e6 * self.scale)))
+
+    def synthetic(self, gb: int) -> str:
+        """Made of bigrams of all languages."""
+        out = self.folder / f"syn{gb}.txt"
+        if not out.exists():
+            size = ["--gb", str(gb * self.scale), "-o", str(out)]
+            run("synthetic.py", str(self.train / "*.txt"), *size)
+        return str(out)
+
+
+def run(program: str, *options: str) -> str:
+    """What a benchmark prints."""
+    command = [sys.executable, str(HERE / program), *options]
+    print("$", program, *options, file=sys.stderr, flush=True)
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def shown(program: str, *options: str) -> str:
+    """The same below the command that prints it, with paths cut to their last part."""
+    words = (Path(word).name if "/" in word else word for word in options)
+    return f"`python benchmarks/{program} {' '.join(words)}`\n\n{run(program, *options)}"
+
+
+def training(texts: Texts, _data: Path, runs: str) -> str:
+    """One stage beside all trainers; with gigabpe alone on texts that take the others too long."""
+    size = ("--vocab-size", "64000")
+    gpt2 = (*size, "--pattern", "gpt2", "--threads", "1", "2", "--peers")
+    others = (*size, "--pattern", "cl100k", "o200k", "--runs", "1", "--peers", "tokenizers")
+    six = ("--text", texts.mixed(100))
+    parts = [
+        shown("train.py", *six, *gpt2, "tokenizers", "gigabpe", "rustbpe", "ffbpe", "--runs", "1"),
+        shown("train.py", *six, *others, "rustbpe", "ffbpe"),
+        shown("train.py", *six, *gpt2, "gigabpe", "--runs", runs),
+        shown("train.py", "--text", texts.synthetic(1), *gpt2, "gigabpe", "--runs", runs),
+        shown("train.py", "--text", texts.synthetic(10), *gpt2, "gigabpe", "--runs", "1"),
+    ]
+    return "\n".join(parts)
+
+
+def growth(texts: Texts, _data: Path, _runs: str) -> str:
+    """Both recipes on two threads, from 1 MB to 10 GB."""
+    files = [*map(texts.mixed, (1, 5, 20, 50, 100)), *map(texts.synthetic, (1, 10))]
+    size = ("--vocab-sizes", "64000", "--threads", "2", "--runs", "1")
+    return shown("growth.py", "--texts", *files, *size)
+
+
+def encoding(texts: Texts, data: Path, runs: str) -> str:
+    """One table: a row for each tokenizer, text and pass, a column for each peer."""
+    files = [texts.of(language) for language in LANGUAGES]
+    peers = [name for name in encode.CONTESTANTS if name != "vocabshift"]
+    lines = [
+        f"Times less CPU than each peer on one thread (`encode.py --runs {runs}`), and times as "
+        "fast on two threads (`--runs 5 --threads 2 --peers`); texts of 8 MB. **Bold: missed**; "
+        f"wanted are {FASTER['fastokens']} for fastokens, 1 for others, and {ON_TWO_THREADS} for "
+        "two threads. \\*: other ids.",
+        "",
+        f"| tokenizer, text, pass | MB/s | {' | '.join(peers)} | two threads |",
+        f"|---|{'---:|' * (len(peers) + 2)}",
+    ]
+    missing: dict[str, list[str]] = {}
+    for tokenizer in TOKENIZERS:
+        options = ("--tokenizer", str(data / "tokenizers-hf" / tokenizer), "--json", "--text")
+        one = tables(run("encode.py", *options, *files, "--runs", runs))
+        alone = ("--runs", "5", "--peers")
+        two = [tables(run("encode.py", *options, *files, "--threads", n, *alone)) for n in "12"]
+        cases = product(LANGUAGES, ("first", "again"))
+        for place, (language, which) in enumerate(cases):
+            own = {row["name"]: row for row in one[place]["rows"]}
+            speed = [part[place]["rows"][0]["MB/s"] for part in two]
+            cells = [f"{own['vocabshift']['MB/s']:.0f}"]
+            cells += [_times(own.get(name), FASTER[name]) for name in peers]
+            cells.append(_bold(speed[1] / speed[0], ON_TWO_THREADS))
+            lines.append(f"| {tokenizer}, {language}, {which} | {' | '.join(cells)} |")
+            for name, reason in one[place]["missing"].items():
+                missing.setdefault(f"{name}: {reason}", []).append(tokenizer)
+    lines += ["", *(f"{why} ({', '.join(sorted(set(of)))})." for why, of in missing.items())]
+    return "\n".join(lines)
+
+
+def tables(printed: str) -> list[dict[str, Any]]:
+    """Of `encode.py --json`."""
+    found: list[dict[str, Any]] = json.loads(printed)["tables"]
+    return found
+
+
+def _times(row: dict[str, Any] | None, wanted: float) -> str:
+    if row is None:
+        return "–"
+    return _bold(row["CPU ratio"], wanted) + ("" if row["same ids"] else " \\*")
+
+
+def _bold(times: float, wanted: float) -> str:
+    return f"{times:.1f}" if times >= wanted else f"**{times:.2f}**"
+
+
+def drop_in(texts: Texts, data: Path, runs: str) -> str:
+    """`hf_tokenizer` beside transformers."""
+    folders = [data / "tokenizers-hf" / "llama3"]
+    files = ("--text", texts.of("hi"), texts.of("en"), "--runs", runs)
+    parts = (shown("hf_tokenizer.py", *files, "--tokenizer", str(folder)) for folder in folders)
+    return "\n".join([*parts, shown("hf_tokenizer.py", *files)])
+
+
+def pieces(_texts: Texts, data: Path, runs: str) -> str:
+    """Words of 1 MB."""
+    return shown("piece.py", "--runs", runs, "--tokenizer", str(data / "tokenizers-hf" / "llama3"))
+
+
+def loading(_texts: Texts, data: Path, _runs: str) -> str:
+    """Three tokenizers in new processes."""
+    folders = (str(data / "tokenizers-hf" / name) for name in TOKENIZERS)
+    parts = (shown("load.py", "--runs", "5", "--tokenizer", each) for each in folders)
+    return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s of wall time."])
+
+
+def evaluation(_texts: Texts, data: Path, runs: str) -> str:
+    """20 tokenizers on all languages of FLORES."""
+    folders = sorted(map(str, (data / "tokenizers-hf").iterdir()))
+    text = str(data / "eval" / "sib200-flores")
+    options = ("--repeat", "20", "--threads", "2", "--runs", runs)
+    found = shown("evaluate.py", "--text", text, *options, "--tokenizers", *folders)
+    return f"{found}\nWanted for all metrics: 45 s of wall time."
+
+
+def patterns(texts: Texts, _data: Path, _runs: str) -> str:
+    """Pre-tokenizing with every named pattern."""
+    return shown("patterns.py", "--text", *map(texts.of, LANGUAGES))
+
+
+SECTIONS: dict[str, tuple[str, Callable[[Texts, Path, str], str]]] = {
+    "train": ("Training", training),
+    "growth": ("Growth", growth),
+    "encode": ("Encoding", encoding),
+    "hf_tokenizer": ("A tokenizer for transformers", drop_in),
+    "piece": ("Single pieces", pieces),
+    "load": ("Loading", loading),
+    "evaluate": ("Evaluate", evaluation),
+    "patterns": ("Pre-tokenizers", patterns),
+}
+
+
+def block(out: Path) -> str:
+    """What all finished benchmarks printed, below one another."""
+    parts = []
+    for name, (title, _) in SECTIONS.items():
+        file = out / f"{name}.md"
+        if file.exists():
+            text = re.sub(r"^### ", "#### ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            parts.append(f"### {title}: measured together\n\n{text.strip()}\n")
+    return "\n".join(parts)
+
+
+def commit() -> str:
+    """Of the checkout, with a mark where it has changes."""
+    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--exclude", "*"]
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def measure_all(names: Iterable[str], data: Path, out: Path, scale: float, runs: str) -> None:
+    """Run what has no file yet."""
+    texts = Texts(data, out / "texts", scale)
+    for name in names:
+        file = out / f"{name}.md"
+        if file.exists():
+            continue
+        begun = time.monotonic()
+        printed = SECTIONS[name][1](texts, data, runs)
+        took = f"Commit {commit()}, {time.strftime('%Y-%m-%d')}, {time.monotonic() - begun:.0f} s."
+        file.with_suffix(".partial").write_text(f"{printed.strip()}\n\n{took}\n", encoding="utf-8")
+        file.with_suffix(".partial").rename(file)
+
+
+def main() -> None:
+    """Measure, or write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="with train/, eval/ and tokenizers-hf/")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--runs", default="3")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes of texts")
+    parser.add_argument("--write", action="store_true", help="put what OUT holds into RESULTS.md")
+    args = parser.parse_args()
+    if args.data:
+        measure_all(args.only, args.data, args.out, args.scale, args.runs)
+    if args.write:
+        text = RESULTS.read_text(encoding="utf-8")
+        text = BLOCK.sub(lambda match: f"{match[1]}\n{block(args.out)}\n{match[2]}", text)
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
