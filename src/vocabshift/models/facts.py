@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,17 @@ from vocabshift.models.shards import open_checkpoint
 from vocabshift.models.tables import build_empty
 from vocabshift.storage.hub import download, hub_error
 
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1}
 
 MOST_LAYERS, MOST_EXPERTS, MOST_LABELS = 5_000, 100_000, 1_000_000
 """That a config may ask for; experts are those of all layers. No model has a third of it."""
+
+MOST_BUFFERS = 100_000_000
+"""Numbers that a model computes for itself, such as masks, before they count as its weights do."""
+
+BIN_INDEX = "pytorch_model.bin.index.json"
 
 _COUNTED = {
     **dict.fromkeys(("layer", "layers", "depth"), "layers"),
@@ -76,19 +84,18 @@ def model_facts(model: str | Path) -> ModelFacts:
         text = config.get("text_config") or config
         hidden = _first(text, "hidden_size", "n_embd", "d_model")
         rows = int(text.get("vocab_size") or config["vocab_size"])
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            f"{file} is no model's config.json, or lacks hidden_size or vocab_size: {error}"
-        ) from None
-    is_tied = bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings", True)))
-    body = _body_from_tensors(path, rows) if path.is_dir() else None
+        is_tied = bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings", True)))
+        body = _body_from_tensors(path, rows) if path.is_dir() else None
+        estimate = _body_from_config(text, hidden) if body is None else 0
+    except (*_DAMAGED, OverflowError) as error:
+        raise ValueError(f"{file} does not say how large a model is: {error}") from None
     return ModelFacts(
         name=str(model),
         hidden_size=hidden,
         rows=rows,
         is_tied=is_tied,
         bytes_per_parameter=_BYTES.get(str(text.get("dtype") or text.get("torch_dtype")), 2),
-        body_parameters=_body_from_config(text, hidden) if body is None else body,
+        body_parameters=estimate if body is None else body,
         is_estimated=body is None,
     )
 
@@ -156,7 +163,8 @@ def read_config(source: str | Path, *, trust_remote_code: bool) -> Any:
     if file.is_file():
         config = _wrapped_config(file)
     else:
-        check_counts(PretrainedConfig.get_config_dict(source)[0])
+        own = PretrainedConfig.get_config_dict(source)[0]
+        _check_values(own)
         config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
     return config if trust_remote_code else _without_kernels(config)
 
@@ -168,11 +176,22 @@ def _wrapped_config(file: Path) -> Any:
     own = json.loads(file.read_bytes()).get(ENCODER)
     if not isinstance(own, dict) or "model_type" not in own:
         raise ValueError(f"{file.name} has no {ENCODER} with a model_type; save the model again")
-    check_counts(own)
+    _check_values(own)
     config = AutoConfig.for_model(**own)
     found: Any = MODEL_MAPPING[type(config)]
     config.architectures = [(found[0] if isinstance(found, tuple) else found).__name__]
     return config
+
+
+def _check_values(config: Mapping[str, Any]) -> None:
+    if "transformers_weights" in config:
+        raise ValueError(
+            "its config says in transformers_weights that its weights are in another file; rename "
+            "that to model.safetensors, and remove the key"
+        )
+    if not isinstance(config.get("architectures") or [], list):
+        raise ValueError("architectures in its config is no list of names")
+    check_counts(config)
 
 
 def check_counts(config: Mapping[str, Any]) -> None:
@@ -210,15 +229,44 @@ def _without_kernels(config: Any) -> Any:
     return config
 
 
-def check_size(model_class: Any, config: Any, folder: Path) -> None:
-    """ValueError for a config that describes far more numbers than the folder's weights can hold.
+def check_weights(folder: Path, config: Any, model_class: Any | None) -> None:
+    """ValueError where the folder's weights are not all that the config describes.
 
-    transformers would fill the rest with random ones, in memory. A byte holds at most eight
-    weights; buffers, which are not stored, and a folder without weights are the caller's.
+    That is an adapter beside them, which transformers would apply; an index that names files
+    elsewhere; and weights, or buffers, for which the files are far too small: transformers would
+    fill the rest with random numbers, in memory. A byte holds at most eight weights. Without a
+    `model_class`, since its code is the model's own, sizes are not checked. A folder without
+    weights, and a name on the Hub, is the loader's.
     """
-    stored = size_of_weights(folder) if folder.is_dir() else 0
-    wanted = sum(tensor.numel() for tensor in build_empty(model_class, config).parameters())
-    if stored and wanted > 8 * stored:
+    if (folder / "adapter_config.json").is_file():
         raise ValueError(
-            f"its config describes {wanted:,} weights, and its files of {stored:,} bytes hold fewer"
+            "an adapter lies beside its weights (adapter_config.json); merge it with vocabshift "
+            "merge, or move it to a folder of its own"
         )
+    index = folder / BIN_INDEX
+    if index.is_file():
+        _check_names(index)
+    stored = size_of_weights(folder) if folder.is_dir() else 0
+    if model_class is None or not stored:
+        return
+    model = build_empty(model_class, config)
+    weights, buffers = (
+        sum(tensor.numel() for tensor in tensors)
+        for tensors in (model.parameters(), model.buffers())
+    )
+    for what, n in (("weights", weights), ("buffers", buffers - MOST_BUFFERS)):
+        if n > 8 * stored:
+            raise ValueError(
+                f"its config describes {n:,} numbers of {what}, and its files of {stored:,} bytes "
+                "hold fewer"
+            )
+
+
+def _check_names(index: Path) -> None:
+    try:
+        names = set(map(str, json.loads(index.read_bytes())["weight_map"].values()))
+    except _DAMAGED as error:
+        raise ValueError(f"{index.name} is damaged ({error})") from None
+    for name in sorted(names):
+        if Path(name).name != name or not fnmatch(name, WEIGHTS[1]):
+            raise ValueError(f"{index.name} names {name!r}, which is no {WEIGHTS[1]} beside it")

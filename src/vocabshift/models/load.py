@@ -72,8 +72,7 @@ def load_model(source: str | Path, *, dtype: Any = None) -> Any:
     one that cannot be loaded here. No code in it is run.
     """
     config, _ = load_configs(source)
-    is_quantized = quantization_method(config) is not None
-    options = {"device_map": {"": str(torch_device("auto"))}} if is_quantized else {}
+    options = {"device_map": {"": str(torch_device("auto"))}} if quantization_method(config) else {}
     return _load(model_class(config), source, config, dtype or "auto", **options)
 
 
@@ -118,13 +117,13 @@ def load_causal_model(
 
 def _load(loader: Any, source: str | Path, config: Any, dtype: Any, **options: Any) -> Any:
     """The model that `loader` returns; ValueError if its weights are incomplete."""
-    from vocabshift.models.facts import check_size  # here, as the folder below
+    from vocabshift.models.facts import check_weights  # here, as the folder below
 
     method = quantization_method(config)  # now: a model that is dequantized says it no more
     try:
         with _quiet():
-            if not options.get("trust_remote_code"):
-                check_size(loader, config, Path(source))
+            known = None if options.get("trust_remote_code") else loader
+            check_weights(Path(source), config, known)
             model, loading = loader.from_pretrained(
                 source,
                 config=config,
@@ -189,7 +188,8 @@ def _load_config(source: str | Path, *, trust_remote_code: bool) -> Any:
     from vocabshift.models.facts import read_config
 
     try:
-        return read_config(source, trust_remote_code=trust_remote_code)
+        with _quiet():
+            return read_config(source, trust_remote_code=trust_remote_code)
     except Exception as error:  # whatever transformers' checks of its many configs raise
         if not is_there(source):
             raise hub_error(str(source), "give its config", error) from error

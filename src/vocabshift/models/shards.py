@@ -78,6 +78,8 @@ def open_checkpoint(folder: Path) -> Checkpoint | None:
         index = json.loads(index_file.read_bytes())
         places = {str(name): str(file) for name, file in index["weight_map"].items()}
         dict(index.get("metadata") or {})
+        if not places:
+            raise ValueError("it names no weights")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(folder, f"{INDEX} is damaged ({error})") from None
     shards = []

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from vocabshift.models.quantized import quantization_method, quantized_parts, quantized_table
@@ -24,6 +25,8 @@ VOCAB_KEYS = ("vocab_size", "vocab_size_per_layer_input")
 
 BLOCK_ELEMENTS = 2**20
 """Numbers gathered at a time: 4 MiB in float32, which caches hold (eight times it: 3 x slower)."""
+
+_MOST_MODULES = 500_000  # some ten seconds; models have a fifth of it at most
 
 _STEP = 8  # rows that the probe adds for the first key; 16 for the second
 
@@ -116,13 +119,17 @@ def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
 
 
 def build_empty(model_class: Any, config: Any) -> Any:
-    """The model without memory for its weights; ValueError where its config does not make one.
-
-    `model_class`: of transformers, an Auto class too.
-    """
+    """The model without memory for its weights; ValueError where its config does not make one."""
     import torch
 
     make = getattr(model_class, "_from_config", None) or model_class.from_config
+    n_modules = count()
+
+    def stop(*_: Any) -> None:
+        if next(n_modules) > _MOST_MODULES:
+            raise ValueError(f"it would have more than {_MOST_MODULES:,} modules")
+
+    hook = torch.nn.modules.module.register_module_module_registration_hook(stop)
     try:
         with torch.device("meta"):
             return make(copy.deepcopy(config))
@@ -131,6 +138,8 @@ def build_empty(model_class: Any, config: Any) -> Any:
         raise ValueError(
             f"{model_class.__name__} cannot be built from its config: {reason}"
         ) from error
+    finally:
+        hook.remove()
 
 
 def named_tensors(model: Any) -> dict[str, Any]:

@@ -49,12 +49,12 @@ def read_config(folder: str | Path) -> tuple[dict[str, Any], str | None]:
         config.setdefault(key, value)  # the older home of the roles
     template = config.pop("chat_template", None)
     file = path / "chat_template.jinja"
-    if file.exists():
+    if file.is_file():
         try:
             template = file.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise InvalidTokenizerError(f"{file} is not UTF-8: {error}") from None
-    elif (path / "chat_template.json").exists():
+    elif (path / "chat_template.json").is_file():
         template = _read_object(path / "chat_template.json").get("chat_template", template)
     if isinstance(template, list):  # several by name; "default" is the one that is used
         if not all(isinstance(entry, Mapping) for entry in template):
@@ -222,7 +222,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    if not file.exists():
+    if not file.is_file():  # a pipe might never end
         return {}
     try:
         data = json.loads(file.read_bytes())

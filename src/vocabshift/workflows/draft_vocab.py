@@ -25,6 +25,7 @@ from vocabshift.text.held_out import EVERY, hold_out
 from vocabshift.text.languages import UNLABELLED
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.formats.load import TokenizerLike, open_tokenizer
+from vocabshift.tokenizer.model import MAX_ID
 
 FILES = (TOKEN_MAP, MAPPING_PICKLE, MAPPING)
 """What is written, besides `vocabshift.json`."""
@@ -111,7 +112,10 @@ def special_ids(source: TokenizerLike, tokenizer: AnyTokenizer) -> NDArray[np.in
     }
     file = Path(source) / "generation_config.json" if isinstance(source, str | Path) else None
     if file is not None and file.is_file():
-        ends = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+        try:
+            ends = dict(json.loads(file.read_bytes())).get("eos_token_id")
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{file} is no JSON object: {error}") from None
         ends = ends if isinstance(ends, list) else [ends]
         found |= {i for i in ends if isinstance(i, int) and 0 <= i < tokenizer.row_count}
     return np.array(sorted(found), dtype=np.int64)
@@ -122,6 +126,8 @@ def _rows(source: TokenizerLike, tokenizer: AnyTokenizer, rows: int | None) -> i
     if rows is None:
         is_model = isinstance(source, str | Path) and (Path(source) / "config.json").is_file()
         rows = model_facts(source).rows if is_model else least  # type: ignore[arg-type]
+    if rows > MAX_ID + 1:
+        raise ValueError(f"{rows:,} rows are more than there can be ids, {MAX_ID + 1:,}")
     if rows < least:
         raise ValueError(
             f"rows is {rows} and {tokenizer.name} has ids up to {least - 1}; give at least {least}"

@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from safetensors.torch import load_file
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    GPTNeoConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
-from vocabshift.models.facts import MOST_LAYERS, check_counts, check_size
+from vocabshift.models import tables
+from vocabshift.models.facts import MOST_LAYERS, check_counts, check_weights
 from vocabshift.models.load import check_model, load_causal_model, load_configs, load_model
 
 
@@ -67,7 +76,10 @@ def test_architectures_need_not_be_names(tmp_path: Path) -> None:
         ({"num_hidden_layers": 10**9}, "more parts than any model has: num_hidden_layers = 1,000,"),
         ({"num_labels": 10**9}, "num_labels = 1,000,000,000"),
         ({"text_config": {"n_layer": 1000, "num_experts": 1000}}, "num_experts = 1,000"),
-        ({"vocab_size": 10**12}, "describes 32,000,000,002,224 weights, and its files of"),
+        (
+            {"vocab_size": 10**12},
+            "describes 32,000,000,002,224 numbers of weights, and its files of",
+        ),
         ({"num_key_value_heads": 10**8, "num_attention_heads": 10**8}, "cannot be (loaded|built)"),
     ],
 )
@@ -95,9 +107,97 @@ def test_counts_that_models_have() -> None:
 def test_weights_that_are_packed(tmp_path: Path) -> None:
     """Eight to a byte are not refused; a folder without weights is the loader's to refuse."""
     n_weights = sum(tensor.numel() for tensor in LlamaForCausalLM(CONFIG).parameters())
-    check_size(LlamaForCausalLM, CONFIG, tmp_path)
+    check_weights(tmp_path, CONFIG, LlamaForCausalLM)
     (tmp_path / "pytorch_model.bin").write_bytes(bytes(-(-n_weights // 8)))
-    check_size(LlamaForCausalLM, CONFIG, tmp_path)
+    check_weights(tmp_path, CONFIG, LlamaForCausalLM)
     (tmp_path / "pytorch_model.bin").write_bytes(bytes(n_weights // 8 - 1))
-    with pytest.raises(ValueError, match=f"describes {n_weights:,} weights"):
-        check_size(AutoModelForCausalLM, CONFIG, tmp_path)
+    with pytest.raises(ValueError, match=f"describes {n_weights:,} numbers of weights"):
+        check_weights(tmp_path, CONFIG, AutoModelForCausalLM)
+
+
+def edited(folder: Path, **asked: Any) -> Path:
+    """A model whose config says this too."""
+    LlamaForCausalLM(CONFIG).save_pretrained(folder)
+    text = json.dumps(CONFIG.to_dict() | asked)
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_weights_are_read_from_the_folder_alone(tmp_path: Path) -> None:
+    """An index of torch's files may name no other place, and a config no other file."""
+    folder = edited(tmp_path / "a")
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    index = folder / "pytorch_model.bin.index.json"
+    for name in ("pytorch_model-1.bin", "../pytorch_model.bin", "/tmp/pytorch_model.bin", "w.bin"):
+        index.write_text(json.dumps({"metadata": {}, "weight_map": dict.fromkeys(weights, name)}))
+        torch.save(weights, folder / "pytorch_model-1.bin")
+        if name == "pytorch_model-1.bin":
+            load_causal_model(folder)
+            continue
+        with pytest.raises(ValueError, match=f"names '{name}', which is no pytorch_model"):
+            load_causal_model(folder)
+    index.write_text("[]")
+    with pytest.raises(ValueError, match=r"index\.json is damaged"):
+        load_model(folder)
+    other = edited(tmp_path / "b", transformers_weights="w.safetensors")
+    with pytest.raises(ValueError, match=r"rename that to model\.safetensors"):
+        load_causal_model(other, trust_remote_code=True)
+
+
+def test_an_adapter_beside_weights_is_not_applied(tmp_path: Path) -> None:
+    """Nor does it hide that the weights are not those of the model."""
+    folder = edited(tmp_path)
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ValueError, match="merge it with vocabshift merge"):
+        load_causal_model(folder)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        GPTNeoConfig(
+            vocab_size=9,
+            hidden_size=16,
+            num_layers=1,
+            num_heads=2,
+            attention_types=[[["global"], 1]],
+            max_position_embeddings=50_000,
+        ),
+        LlamaConfig(
+            **SIZES,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            rope_parameters={
+                "rope_type": "linear",
+                "factor": 2.0,
+                "rope_theta": 1e4,
+                "partial_rotary_factor": 5e7,
+            },
+        ),
+    ],
+    ids=["masks", "rope"],
+)
+def test_buffers_that_memory_does_not_hold(config: Any, tmp_path: Path) -> None:
+    """A model computes them for itself, so no file says how large they are."""
+    (tmp_path / "pytorch_model.bin").write_bytes(bytes(10_000_000))
+    with pytest.raises(ValueError, match="numbers of buffers"):
+        check_weights(tmp_path, config, AutoModelForCausalLM)
+
+
+def test_a_model_of_too_many_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the key that asks for them is called."""
+    monkeypatch.setattr(tables, "_MOST_MODULES", 30)
+    albert = AlbertConfig(
+        **SIZES, embedding_size=16, num_hidden_layers=1, num_attention_heads=2, inner_group_num=9
+    )
+    with pytest.raises(ValueError, match="more than 30 modules"):
+        tables.build_empty(AutoModel, albert)
+    monkeypatch.undo()
+    assert "meta" == tables.build_empty(AutoModel, albert).device.type
+
+
+@pytest.mark.parametrize("verb", [load_model, load_causal_model])
+def test_what_is_no_list_of_architectures(verb: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="architectures in its config is no list"):
+        verb(edited(tmp_path, architectures=7))
