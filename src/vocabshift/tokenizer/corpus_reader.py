@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError, regex_bound
+from vocabshift.errors import CorpusError, InvalidTokenizerError, regex_bound
 from vocabshift.text import patterns
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.count_folder import CountFolder
@@ -198,7 +198,13 @@ def _splitter(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
     def split(text: str) -> list[str]:
         with regex_bound():
             pieces = [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
-        return [byte_level.to_bytes(piece).decode() for piece in pieces] if is_image else pieces
+        try:
+            return [byte_level.to_bytes(piece).decode() for piece in pieces] if is_image else pieces
+        except (KeyError, UnicodeDecodeError):
+            raise InvalidTokenizerError(
+                f"{tokenizer.name} has byte-level tokens, and its pre-tokenizer gives them text; "
+                "give it the step ByteLevel"
+            ) from None
 
     return split
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from real_text import eval_lines, vendor
 from strategies import documents, examples
 from vocabshift.checks.text import ceilings
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
 from vocabshift.tokenizer import byte_level
@@ -46,6 +47,13 @@ def test_any_pre_tokenizer(make_byte_level: Make) -> None:
     spec = {"type": "Sequence", "pretokenizers": [digits, to_spec(())["pretokenizers"][0]]}
     base = make_byte_level("ab", pre_tokenizer=spec)
     assert {"unlabelled": 5 / 3} == ceilings(base, Corpus.from_texts(["ab1 2"[:3] + "cd"]))
+
+
+def test_byte_level_tokens_that_are_given_text(make_byte_level: Make) -> None:
+    """Only its decoder says ByteLevel: the pieces are no images of bytes."""
+    base = make_byte_level("ab", pre_tokenizer={"type": "Digits", "individual_digits": True})
+    with pytest.raises(InvalidTokenizerError, match="give it the step ByteLevel"):
+        ceilings(base, Corpus.from_texts(["ab व"]))
 
 
 def test_text_that_a_normalizer_removes_has_no_ceiling(make_byte_level: Make) -> None:
