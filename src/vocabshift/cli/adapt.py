@@ -62,7 +62,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     out = result["out"]
     if "card" in result:
         _show_card(result, facts, console)
-        then = f"vocabshift evaluate {out} --text SPEC"
+        then = f"vocabshift score {out} --text SPEC, and vocabshift cpt to train it"
     else:
         if result["extension"]:
             console.print(_table(result))

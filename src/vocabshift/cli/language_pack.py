@@ -104,8 +104,10 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     share = f" ({pack / whole:.1%})" if whole else ""
     facts["size of the pack"] = f"{pack / 1e6:,.1f} MB, the model {whole / 1e6:,.1f} MB{share}"
     facts |= file_facts({"left_out": {}, **result})
-    then = f"vocabshift evaluate {args.out} --text SPEC"
-    if not args.apply:
+    then = f"vocabshift score {args.out} --text SPEC"
+    if result.get("dry_run"):
+        then = "the same without --dry-run"
+    elif not args.apply:
         place = args.info or args.out
         then = f"vocabshift language-pack --apply {place} --base {args.base or 'BASE'} -o DIR"
     show_summary(console, "language pack", facts, then)

@@ -174,7 +174,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
 
 
 def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What the memory budget dropped; empty if the result is exact."""
+    """What the memory budget dropped, and why there are fewer tokens than asked for."""
     facts: dict[str, Any] = {}
     if result.get("dropped_words"):
         facts["words left out for want of memory"] = result["dropped_words"]
@@ -183,4 +183,6 @@ def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
     if result["stopped_because"] == "memory":
         facts["stopped early"] = "the memory budget has no room for rarer superwords"
         facts["pairs missing count less than"] = result["stopped_below"]
+    elif result["stopped_because"] == "no_pair_left":
+        facts["stopped early"] = "no pair is left to merge: more tokens need more text"
     return facts

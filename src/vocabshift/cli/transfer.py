@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "transfer",
         "move a model onto another tokenizer",
-        "Give a causal language model the embeddings that another tokenizer needs, and write\n"
+        "Give a language model the embeddings that another tokenizer needs, and write\n"
         "model and tokenizer as one folder. Of a quantized model all but embeddings and head is\n"
         "copied byte for byte; these must not be quantized. Needs the [hf] extra.\n"
         "Of a GGUF file, rows of tokens are dropped and reordered as they are stored: TOKENIZER\n"
@@ -259,7 +259,10 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         facts[f"note {number}"] = note
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
-    show_summary(console, "transfer", facts, f"vocabshift evaluate {result['out']} --text SPEC")
+    then = f"vocabshift score {result['out']} --text SPEC, and vocabshift cpt to train it"
+    if result["dry_run"]:
+        then = "the same without --dry-run"
+    show_summary(console, "transfer", facts, then)
 
 
 def _made_otherwise(result: dict[str, Any]) -> dict[str, str]:

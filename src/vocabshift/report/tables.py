@@ -198,13 +198,20 @@ def score_comparisons(comparisons: Sequence[ScoreComparison]) -> Table:
         table.add_column(column, justify="right")
     for row in comparisons:
         has_interval = row.ci_low is not None and row.ci_high is not None
-        interval = f"{row.ci_low:+.4f} … {row.ci_high:+.4f}" if has_interval else "–"
+        interval = f"{_bits(row.ci_low)} … {_bits(row.ci_high)}" if has_interval else "–"
         table.add_row(
             *map(Text, (row.language, row.a, row.b)),
-            *(str(row.n), f"{row.difference:+.4f}", interval),
+            *(str(row.n), _bits(row.difference), interval),
             *(f"{row.p_value:.2g}", f"{row.p_holm:.2g}"),
         )
     return table
+
+
+def _bits(change: float | None) -> str:
+    """Four digits, or in powers of ten what they would show as zero."""
+    if not change:
+        return "0"
+    return f"{change:+.1e}" if abs(change) < 5e-5 else f"{change:+.4f}"
 
 
 def vocabulary_table(report: VocabularyReport) -> Table:

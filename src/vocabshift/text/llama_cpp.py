@@ -168,7 +168,8 @@ def as_patch(pattern: Pattern, name: str, chkhsh: str, *, ignore_merges: bool = 
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "mine"
     constant = "LLAMA_VOCAB_PRE_TYPE_" + slug.replace("-", "_").upper()
     lines = [
-        "conversion/base.py, in get_vocab_base_pre:",
+        "conversion/base.py, in get_vocab_base_pre, unless this hash stands there already, as that "
+        "of a tokenizer which an extension began with (then write the file with --pre alone):",
         f'        if chkhsh == "{chkhsh}":',
         f"            # ref: {name}",
         f'            res = "{slug}"',
@@ -194,8 +195,8 @@ def as_patch(pattern: Pattern, name: str, chkhsh: str, *, ignore_merges: bool = 
             lacking.append(f"behavior {split.behavior}{', inverted' if split.invert else ''}")
         if lacking:
             lines.append(
-                f"Step {number} has what llama.cpp's regexes lack ({'; '.join(lacking)}): write it "
-                "as a function in src/unicode.cpp (unicode_regex_split_custom)."
+                f"Regex {number} has what llama.cpp's regexes lack ({'; '.join(lacking)}): write "
+                "it as a function in src/unicode.cpp (unicode_regex_split_custom)."
             )
     return "\n".join(lines)
 

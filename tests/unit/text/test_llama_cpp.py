@@ -75,5 +75,5 @@ def test_the_lines_to_paste_say_whether_whole_words_are_taken() -> None:
 )
 def test_a_step_that_llama_cpp_cannot_run_is_named(step: Split, lacking: str) -> None:
     last = as_patch((Split("a"), step), "own", "abc").splitlines()[-1]
-    assert last.startswith("Step 2 has what llama.cpp's regexes lack (")
+    assert last.startswith("Regex 2 has what llama.cpp's regexes lack (")
     assert lacking in last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -100,6 +101,15 @@ def test_every_pair_of_every_language_is_corrected_by_itself() -> None:
     assert (ac.p_value, bc.p_value) == (2 / 64, 2 / 64)
     assert ac.p_holm == pytest.approx(3 * 2 / 64)
     assert "a - b" in [column.header for column in score_comparisons(pairs).columns]
+
+
+def test_a_small_difference_is_not_shown_as_zero() -> None:
+    """Rows that an extension adds cost a hair in every document: the sign is certain."""
+    of = {name: with_total(documents(values)) for name, values in (("a", A), ("b", A))}
+    [same] = compare_scores(of)
+    for difference, wanted in ((0.0, "0"), (-1.4e-5, "-1.4e-05"), (0.00124, "+0.0012")):
+        table = score_comparisons([replace(same, difference=difference)])
+        assert [wanted] == list(table.columns[4].cells)
 
 
 def test_what_cannot_be_paired() -> None:
