@@ -11,7 +11,7 @@
 #   OUT=runs/smollm2               what get.sh writes, and results.jsonl, as of run.sh
 #   MODEL=OUT/model NAME=before    a model folder, and what the table calls it
 #   MINUTES=60                     of CPU; no task is begun after them
-#   DTYPE=float32                  that the model computes in; "bfloat16" takes half the time, where the CPU has it
+#   DTYPE=float32                  that the model computes in; "bfloat16" is faster, where the CPU has it
 #   TASKS=                         only these: "sib200:hi mmlu_indic:hi"; default: all
 #   RECORD=1                       also put the results beside the README, and write its tables
 #   PYTHON=python3
