@@ -28,6 +28,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 import encode
 
+from vocabshift.storage.output import atomic_file, write_whole
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
 BLOCK = re.compile(r"(<!-- all -->\n).*?(<!-- /all -->)", flags=re.DOTALL)
@@ -45,13 +47,12 @@ def head(source: Path, out: Path, n_bytes: int) -> Path:
     """The first lines of a text, about so many bytes."""
     if not out.exists():
         size = 0
-        with source.open("rb") as lines, out.with_suffix(".partial").open("wb") as written:
+        with atomic_file(out) as partial, source.open("rb") as lines, partial.open("wb") as written:
             for line in lines:
                 written.write(line)
                 size += len(line)
                 if size >= n_bytes:
                     break
-        out.with_suffix(".partial").rename(out)
     return out
 
 
@@ -66,8 +67,8 @@ def mixed(train: Path, out: Path, n_bytes: int) -> Path:
                     blocks.append(block)
                     size += len(block)
         random.Random(0).shuffle(blocks)
-        out.with_suffix(".partial").write_bytes(b"".join(blocks))
-        out.with_suffix(".partial").rename(out)
+        with atomic_file(out) as partial:
+            partial.write_bytes(b"".join(blocks))
     return out
 
 
@@ -186,11 +187,10 @@ def _bold(times: float, wanted: float) -> str:
 
 
 def drop_in(texts: Texts, data: Path, runs: str) -> str:
-    """`hf_tokenizer` beside transformers."""
-    folders = [data / "tokenizers-hf" / "llama3"]
-    files = ("--text", texts.of("hi"), texts.of("en"), "--runs", runs)
-    parts = (shown("hf_tokenizer.py", *files, "--tokenizer", str(folder)) for folder in folders)
-    return "\n".join([*parts, shown("hf_tokenizer.py", *files)])
+    """`hf_tokenizer` beside transformers, with Llama-3 and with superwords of its own."""
+    options = ("--text", texts.of("hi"), texts.of("en"), "--runs", runs)
+    plain = ("--tokenizer", str(data / "tokenizers-hf" / "llama3"))
+    return "\n".join(shown("hf_tokenizer.py", *options, *more) for more in (plain, ()))
 
 
 def pieces(_texts: Texts, data: Path, runs: str) -> str:
@@ -202,7 +202,7 @@ def loading(_texts: Texts, data: Path, _runs: str) -> str:
     """Three tokenizers in new processes."""
     folders = (str(data / "tokenizers-hf" / name) for name in TOKENIZERS)
     parts = (shown("load.py", "--runs", "5", "--tokenizer", each) for each in folders)
-    return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s of wall time."])
+    return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s."])
 
 
 def evaluation(_texts: Texts, data: Path, runs: str) -> str:
@@ -211,7 +211,7 @@ def evaluation(_texts: Texts, data: Path, runs: str) -> str:
     text = str(data / "eval" / "sib200-flores")
     options = ("--repeat", "20", "--threads", "2", "--runs", runs)
     found = shown("evaluate.py", "--text", text, *options, "--tokenizers", *folders)
-    return f"{found}\nWanted for all metrics: 45 s of wall time."
+    return f"{found}\nWanted for all metrics: 45 s."
 
 
 def patterns(texts: Texts, _data: Path, _runs: str) -> str:
@@ -258,8 +258,7 @@ def measure_all(names: Iterable[str], data: Path, out: Path, scale: float, runs:
         begun = time.monotonic()
         printed = SECTIONS[name][1](texts, data, runs)
         took = f"Commit {commit()}, {time.strftime('%Y-%m-%d')}, {time.monotonic() - begun:.0f} s."
-        file.with_suffix(".partial").write_text(f"{printed.strip()}\n\n{took}\n", encoding="utf-8")
-        file.with_suffix(".partial").rename(file)
+        write_whole(file, f"{printed.strip()}\n\n{took}\n")
 
 
 def main() -> None:
@@ -272,12 +271,14 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes of texts")
     parser.add_argument("--write", action="store_true", help="put what OUT holds into RESULTS.md")
     args = parser.parse_args()
+    if not (args.data or args.write):
+        parser.error("nothing to do: give --data to measure, --write to put the tables in place")
     if args.data:
         measure_all(args.only, args.data, args.out, args.scale, args.runs)
     if args.write:
         text = RESULTS.read_text(encoding="utf-8")
         text = BLOCK.sub(lambda match: f"{match[1]}\n{block(args.out)}\n{match[2]}", text)
-        RESULTS.write_text(text, encoding="utf-8")
+        write_whole(RESULTS, text)
 
 
 if __name__ == "__main__":

@@ -211,7 +211,7 @@ def rows(results: dict[str, list[measure.Run]], n_bytes: int) -> list[dict[str, 
         table.append(
             {
                 "name": name,
-                "MB/s": n_bytes / 1e6 / statistics.median(run.wall for run in runs),
+                "MB/s": n_bytes / 1e6 / statistics.median(run.elapsed for run in runs),
                 "MB/CPU-s": n_bytes / 1e6 / statistics.median(run.cpu for run in runs),
                 "CPU ratio": statistics.median(ratios),
                 "CPU ratio spread": [min(ratios), max(ratios)],

@@ -81,11 +81,11 @@ def _report(text: Path, tokenizers: Names, *, threads: int, runs: int) -> None:
     results = measure.compare(works, text, runs)
     loading = min(run.cpu for run in results["loading"])
     print(f"### {len(tokenizers)} tokenizers, {len(files)} languages, {threads} thread(s)\n")
-    print("| | wall s | CPU s | peak MB | share of loading |\n|---|---|---|---|---|")
+    print("| | elapsed s | CPU s | peak MB | share of loading |\n|---|---|---|---|---|")
     for name, measured in results.items():
         cpu = min(run.cpu for run in measured)
-        wall, peak = min(run.wall for run in measured), max(run.peak_mb for run in measured)
-        print(f"| {name} | {wall:.1f} | {cpu:.1f} | {peak:.0f} | {loading / cpu:.0%} |")
+        elapsed, peak = min(run.elapsed for run in measured), max(run.peak_mb for run in measured)
+        print(f"| {name} | {elapsed:.1f} | {cpu:.1f} | {peak:.0f} | {loading / cpu:.0%} |")
     n_bytes = sum(file.stat().st_size for file in files)
     print(f"\n{n_bytes / 1e6:.1f} MB of text; best of {runs} runs. {measure.machine()}")
 

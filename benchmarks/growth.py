@@ -5,7 +5,7 @@
 
 The texts are described in benchmarks/RESULTS.md. One table for each recipe (bpe: one stage,
 ist: both stages). In the first half the text grows and the vocabulary is the first of
-`--vocab-sizes`; in the second the vocabulary grows on the largest text. CPU seconds and wall are
+`--vocab-sizes`; in the second the vocabulary grows on the largest text. CPU and elapsed seconds are
 the least of `--runs`, memory is the peak above that of a process that has loaded everything. The
 exponent is that of CPU seconds against the row before, in what grew: 1 is linear, 2 quadratic.
 """
@@ -52,7 +52,7 @@ def best(path: Path, runs: int, **options: object) -> measure.Run:
         raise SystemExit(f"{path.name}, {options}: runs differ in their merges")
     least = min(found, key=lambda run: run.cpu)
     return measure.Run(
-        min(run.wall for run in found),
+        min(run.elapsed for run in found),
         least.cpu,
         max(run.peak_mb for run in found),
         least.checksum,
@@ -66,15 +66,15 @@ def table(
     before = None
     for grown, path, vocab_size in cases:
         n_bytes = path.stat().st_size
-        told = best(path, runs, recipe=recipe, vocab_size=vocab_size, threads=threads)
+        least = best(path, runs, recipe=recipe, vocab_size=vocab_size, threads=threads)
         power = ""
         if before is not None:
-            power = f"{math.log(told.cpu / before[1]) / math.log(grown / before[0]):.2f}"
-        before = grown, told.cpu
-        peak = max(told.peak_mb - floor, 0)
+            power = f"{math.log(least.cpu / before[1]) / math.log(grown / before[0]):.2f}"
+        before = grown, least.cpu
+        peak = max(least.peak_mb - floor, 0)
         print(
-            f"| {n_bytes / 1e6:.1f} | {vocab_size:,} | {told.wall:.2f} | {told.cpu:.2f} | {power} "
-            f"| {peak:.0f} | {peak * 2**20 / n_bytes:.2f} |",
+            f"| {n_bytes / 1e6:.1f} | {vocab_size:,} | {least.elapsed:.2f} | {least.cpu:.2f} "
+            f"| {power} | {peak:.0f} | {peak * 2**20 / n_bytes:.2f} |",
             flush=True,
         )
 
@@ -94,7 +94,7 @@ def main() -> None:
     floor = measure.run_once(nothing, texts[0]).peak_mb
     for recipe in args.recipes:
         print(f"### Growth: {recipe}, {args.threads} thread(s)\n")
-        print("| MB | vocabulary | wall s | CPU s | exponent | peak MB | bytes per byte |")
+        print("| MB | vocabulary | elapsed s | CPU s | exponent | peak MB | bytes per byte |")
         print("|---|---|---|---|---|---|---|")
         shared = {"runs": args.runs, "threads": args.threads, "floor": floor}
         by_text = [(float(p.stat().st_size), p, args.vocab_sizes[0]) for p in texts]

@@ -1,6 +1,6 @@
 """Measure programs side by side: each run a process of its own, the contestants alternating.
 
-Owns timing (wall, CPU, peak memory above the start) and the table. A contestant is a function
+Owns timing (elapsed, CPU, peak memory above the start) and the table. A contestant is a function
 that is called in a fresh process with the text's path and returns a checksum of what it made; one
 whose checksum differs from the first contestant's is marked wrong, not slow. None: not comparable.
 """
@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Literal
 
 Checksum = int | None
+Kind = Literal["CPU", "elapsed"]  # of time
 Work = Callable[[Path], Callable[[], Checksum | Callable[[], Checksum]]]
 """Prepares outside the clock (imports, loading); what it returns is timed and gives a checksum, or
 a function that computes it when the clock has stopped."""
@@ -29,7 +31,7 @@ a function that computes it when the clock has stopped."""
 
 @dataclass(frozen=True)
 class Run:
-    wall: float  # seconds
+    elapsed: float  # seconds
     cpu: float  # seconds, all threads
     peak_mb: float  # high-water mark of the process
     checksum: int | None
@@ -39,11 +41,11 @@ def _child(work: Work, path: Path, pipe: Connection) -> None:
     timed = work(path)
     before, start = _cpu_seconds(), time.perf_counter()
     result = timed()
-    wall, cpu = time.perf_counter() - start, _cpu_seconds() - before
+    elapsed, cpu = time.perf_counter() - start, _cpu_seconds() - before
     checksum = result() if callable(result) else result
     scale = 1 / 2**20 if sys.platform == "darwin" else 1 / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    pipe.send(Run(wall, cpu, peak * scale, checksum))
+    pipe.send(Run(elapsed, cpu, peak * scale, checksum))
 
 
 def _cpu_seconds() -> float:
@@ -81,31 +83,33 @@ def report(
     results: dict[str, list[Run]],
     n_bytes: int,
     *,
-    wanted: Mapping[str, tuple[str, float]] | None = None,
+    wanted: Mapping[str, tuple[Kind, float]] | None = None,
 ) -> str:
-    """Markdown table of medians; ratios are of wall and CPU time, paired round by round.
+    """Markdown table of medians; ratios are of elapsed and CPU time, paired round by round.
 
-    `wanted`: of a contestant which ratio ("wall" or "CPU") has to be at least how much.
+    `wanted`: of a contestant which ratio has to be at least how much.
     """
     first = next(iter(results))
     lines = [
         f"### {title}",
         "",
-        f"| | wall s | CPU s | MB/s | peak MB | wall, times {first} | CPU, times {first} | |",
+        f"| | elapsed s | CPU s | MB/s | peak MB | elapsed, times {first} | CPU, times {first} | |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, runs in results.items():
-        wall = [run.wall / base.wall for run, base in zip(runs, results[first], strict=True)]
+        elapsed = [
+            run.elapsed / base.elapsed for run, base in zip(runs, results[first], strict=True)
+        ]
         cpu = [run.cpu / base.cpu for run, base in zip(runs, results[first], strict=True)]
-        median_wall = statistics.median(run.wall for run in runs)
+        median_elapsed = statistics.median(run.elapsed for run in runs)
         verdict = _verdict({run.checksum for run in runs}, results[first][0].checksum)
-        kind, least = (wanted or {}).get(name, ("", 0.0))
-        if statistics.median({"wall": wall}.get(kind, cpu)) < least:
+        kind, least = (wanted or {}).get(name, ("CPU", 0.0))
+        if statistics.median(cpu if kind == "CPU" else elapsed) < least:
             verdict = f"{verdict} **missed**: {least:g} wanted in {kind} time".strip()
         lines.append(
-            f"| {name} | {median_wall:.3f} | {statistics.median(run.cpu for run in runs):.3f} "
-            f"| {n_bytes / 1e6 / median_wall:.1f} | {max(run.peak_mb for run in runs):.0f} "
-            f"| {_spread(wall)} | {_spread(cpu)} | {verdict} |"
+            f"| {name} | {median_elapsed:.3f} | {statistics.median(run.cpu for run in runs):.3f} "
+            f"| {n_bytes / 1e6 / median_elapsed:.1f} | {max(run.peak_mb for run in runs):.0f} "
+            f"| {_spread(elapsed)} | {_spread(cpu)} | {verdict} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -68,6 +68,16 @@ sampled() {
   printf '%s\n' "$folder"
 }
 
+# As many lines of each text, as in parallel text. The sample texts are none: what is measured of them
+# together means nothing.
+cut_to_same_length() {
+  local file
+  for file in "$EVAL"/sib200-flores/*.txt; do
+    head -n 4 "$file" >"$file.cut"
+    mv "$file.cut" "$file"
+  done
+}
+
 # Program text as one language, "code".
 code_specs() {
   local file

@@ -50,11 +50,7 @@ for name in sys.argv[3:]:
         (folder / f"{split}.tsv").write_text(text, encoding="utf-8", newline="\n")
 PY
   TASKS=$OUT/tasks
-  # As many lines of each, as in parallel text, which these are not: hits mean nothing here.
-  for file in "$EVAL"/sib200-flores/*.txt; do
-    head -n 4 "$file" >"$file.cut"
-    mv "$file.cut" "$file"
-  done
+  cut_to_same_length
 else
   prepare_shared_text
   LANGUAGES=(hi as bn gu kn mai ml mr ne or pa sa sd_Arab ta ur te)

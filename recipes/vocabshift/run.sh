@@ -30,11 +30,7 @@ if [ "${1:-}" = --smoke ]; then
   OPTIONS=(--vocab-size 3000)
   VENDORS=${VENDORS-}
   BASE=${BASE-$OUT/ist}
-  # As many lines of each, as in parallel text, which these are not: spreads mean nothing here.
-  for file in "$EVAL"/sib200-flores/*.txt; do
-    head -n 4 "$file" >"$file.cut"
-    mv "$file.cut" "$file"
-  done
+  cut_to_same_length
 else
   prepare_shared_text
   VENDORS=${VENDORS-$(vendors)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -204,6 +205,13 @@ def test_impossible_draft_vocabularies_are_refused(
     assert "give a number between" in capsys.readouterr().err
     assert 2 == main([*words, "--n-tokens", "40", "--rows", "41", *out])
     assert "give at least" in capsys.readouterr().err
+    assert 2 == main([*words, "--n-tokens", "40", "--rows", f"{2**24 + 1}", *out])
+    assert "more than there can be ids" in capsys.readouterr().err
+    target = tmp_path / "target"
+    shutil.copytree(place / "target", target)
+    (target / "generation_config.json").write_text("[")
+    assert 2 == main(["draft-vocab", str(target), *words[2:], "--n-tokens", "40", *out])
+    assert "generation_config.json is no JSON object" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert 0 == main([*words, "--n-tokens", "40", *out])
     assert "share of held-out tokens" in capsys.readouterr().out

@@ -385,3 +385,5 @@ def test_command_line_says_what_it_would_do(sharded, new, tmp_path, capsys) -> N
         assert planned[key] == done[key]
     assert "linked" in done["files"].values()
     assert 3 == len(done["notes"])
+    assert 0 == main([*words[:-1], "--dry-run", "--force"])
+    assert "next: the same without --dry-run" in capsys.readouterr().out

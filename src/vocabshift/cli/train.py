@@ -160,7 +160,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "tokens of the corpus": result["training_tokens"],
         **({} if of_recipe is None else of_recipe(result)),
         "unreachable tokens": result["unreachable"],
-        **_memory_facts(result),
+        **_early_stop_facts(result),
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
         "config hash": result["config_hash"],
     }
@@ -173,8 +173,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     show_summary(console, "train", facts, then)
 
 
-def _memory_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What the memory budget dropped, and why there are fewer tokens than asked for."""
+def _early_stop_facts(result: dict[str, Any]) -> dict[str, Any]:
+    """What the memory budget dropped, and why there are fewer tokens than asked for; else empty."""
     facts: dict[str, Any] = {}
     if result.get("dropped_words"):
         facts["words left out for want of memory"] = result["dropped_words"]

@@ -24,20 +24,13 @@ _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1}
 
-MOST_LAYERS, MOST_EXPERTS, MOST_LABELS = 5_000, 100_000, 1_000_000
-"""That a config may ask for; experts are those of all layers. No model has a third of it."""
+MOST = {"layer": 5_000, "layers": 5_000, "depth": 5_000, "labels": 1_000_000}
+"""What a config may ask for under a key that ends so: several times what any model has."""
 
 MOST_BUFFERS = 100_000_000
 """Numbers that a model computes for itself, such as masks, before they count as its weights do."""
 
 BIN_INDEX = "pytorch_model.bin.index.json"
-
-_COUNTED = {
-    **dict.fromkeys(("layer", "layers", "depth"), "layers"),
-    "experts": "experts",
-    "labels": "labels",
-}
-"""Last words of a config's keys, and what they count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +148,8 @@ def size_of_weights(folder: Path) -> int:
 def read_config(source: str | Path, *, trust_remote_code: bool) -> Any:
     """A model's config as transformers reads it; of a wrapper's folder the encoder's.
 
-    ValueError where it asks for more parts than any model has, or names code that is not trusted.
+    ValueError where it asks for more layers or labels than any model has, for weights in another
+    file, or for code that is not trusted.
     """
     from transformers import AutoConfig, PretrainedConfig
 
@@ -163,8 +157,7 @@ def read_config(source: str | Path, *, trust_remote_code: bool) -> Any:
     if file.is_file():
         config = _wrapped_config(file)
     else:
-        own = PretrainedConfig.get_config_dict(source)[0]
-        _check_values(own)
+        _check_values(PretrainedConfig.get_config_dict(source)[0])
         config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code)
     return config if trust_remote_code else _without_kernels(config)
 
@@ -184,7 +177,8 @@ def _wrapped_config(file: Path) -> Any:
 
 
 def _check_values(config: Mapping[str, Any]) -> None:
-    if "transformers_weights" in config:
+    """ValueError for what would mislead transformers while it builds the config."""
+    if config.get("transformers_weights") is not None:
         raise ValueError(
             "its config says in transformers_weights that its weights are in another file; rename "
             "that to model.safetensors, and remove the key"
@@ -195,21 +189,16 @@ def _check_values(config: Mapping[str, Any]) -> None:
 
 
 def check_counts(config: Mapping[str, Any]) -> None:
-    """ValueError for more layers, experts or labels than any model has.
+    """ValueError for more layers or labels than any model has.
 
-    transformers makes objects for each of them before it looks at the weights.
+    transformers lists them when it reads a config, before there are weights to compare with.
     """
-    most: dict[str, tuple[int, str]] = {"layers": (1, ""), "experts": (1, ""), "labels": (1, "")}
     for key, value in config.items():
         if isinstance(value, Mapping):
             check_counts(value)
-        kind = _COUNTED.get(key.rpartition("_")[2])
-        if kind is not None and isinstance(value, int):
-            most[kind] = max(most[kind], (value, f"{key} = {value:,}"))
-    (layers, _), (experts, _), (labels, _) = most.values()
-    if layers > MOST_LAYERS or layers * experts > MOST_EXPERTS or labels > MOST_LABELS:
-        asked = ", ".join(said for _, said in most.values() if said)
-        raise ValueError(f"its config asks for more parts than any model has: {asked}")
+        most = MOST.get(key.rpartition("_")[2])
+        if most is not None and isinstance(value, int) and value > most:
+            raise ValueError(f"its config asks for {key} = {value:,}; no model has {most:,}")
 
 
 def _without_kernels(config: Any) -> Any:

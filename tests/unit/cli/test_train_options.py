@@ -62,6 +62,13 @@ def test_sampling_and_graphemes(capsys, recipe: str) -> None:
     assert (0.3, True) == (config["sampling_alpha"], config["grapheme_safe"])
 
 
+def test_fewer_tokens_than_asked_for(capsys) -> None:
+    """A text has only so many pairs; the summary says so."""
+    for size, is_short in (("300", False), ("9000", True)):
+        assert 0 == main([*TRAIN, "--vocab-size", size, "--recipe", "ist", "--force"])
+        assert is_short == ("no pair is left to merge" in capsys.readouterr().out)
+
+
 def test_a_toml_says_the_same(capsys) -> None:
     words = ("--memory", "1GB", "--grapheme-safe", "--alpha", "0.5", "--word-weight", "smoothed")
     result = run(capsys, "--recipe", "matra", *words)

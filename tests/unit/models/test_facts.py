@@ -73,7 +73,15 @@ def test_a_wrapper_keeps_its_sizes_in_text_config(tmp_path: Path) -> None:
     assert (facts.hidden_size, facts.rows) == (2048, 128256)
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "no json", '{"hidden_size": "wide"}'])
+TEXTS_WITHOUT_SIZES = (
+    *("{}", "[]", "no json", '{"hidden_size": "wide"}'),
+    '{"hidden_size": 16, "vocab_size": Infinity}',
+    '{"hidden_size": 16, "vocab_size": 9}',
+    '{"hidden_size": 16, "vocab_size": 9, "n_layer": 1, "n_head": 2, "head_dim": Infinity}',
+)
+
+
+@pytest.mark.parametrize("text", TEXTS_WITHOUT_SIZES)
 def test_a_config_that_says_nothing_is_refused(tmp_path: Path, text: str) -> None:
     """In one line, with what is missing."""
     path = folder(tmp_path / "m", {})

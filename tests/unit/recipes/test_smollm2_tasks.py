@@ -103,3 +103,7 @@ def test_both_models_were_asked_the_same_questions() -> None:
     assert {1} == {len(own) for own in asked.values()}
     measured = [row for row in rows if row["what"] == "task"]
     assert all(row["questions"] == next(iter(asked[row["task"]]))[1] for row in measured)
+    dtypes: dict[str, set[str]] = {}
+    for row in measured:
+        dtypes.setdefault(row["task"], set()).add(row["dtype"])
+    assert {1} == {len(own) for own in dtypes.values()}  # the README says so

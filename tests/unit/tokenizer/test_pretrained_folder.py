@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,15 @@ def test_older_homes_of_template_and_roles_are_read(small: Tokenizer, tmp_path: 
     again = load_tokenizer(folder)
     assert again.chat_template == "d"
     assert again.config == {"eos_token": "<s>", "bos_token": "<s>"}
+
+
+def test_a_pipe_is_no_config(small: Tokenizer, tmp_path: Path) -> None:
+    """Reading from it would wait for ever."""
+    folder = replace(small, chat_template=None).save_pretrained(tmp_path / "out")
+    wanted = pretrained_folder.read_config(folder)
+    for name in ("special_tokens_map.json", "chat_template.jinja", "chat_template.json"):
+        os.mkfifo(folder / name)
+    assert wanted == pretrained_folder.read_config(folder)
 
 
 def test_verify_notices_a_folder_that_holds_something_else(
