@@ -180,6 +180,23 @@ def test_drift_finds_rows_that_never_moved(
     assert ("head_drift" in row) != found["summary"]["tied"]
 
 
+def test_rows_that_were_held_are_not_suspect(
+    planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a run of new rows alone, old ones are neither suspect nor to be pruned."""
+    initial = tmp_path / "initial"
+    shutil.copytree(planted, initial)
+    tensors = load_file(initial / "model.safetensors")
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        if name in tensors:
+            tensors[name][300:] += 1
+    save_file(tensors, initial / "model.safetensors")
+    found = glitch(capsys, planted, "--initial", initial, "--indicator", "drift")
+    assert 300 == found["summary"]["drift"]["n_held"]
+    assert "training held them" in found["summary"]["notes"][0]
+    assert not any(row["is_suspect"] for row in found["tokens"] if row["id"] < 300)
+
+
 def test_verification_gives_the_probability_of_the_token(tmp_path: Path) -> None:
     """Held against a plain greedy run, prompt by prompt, for a model with room for all of them."""
     tokenizer = small_models.old_tokenizer()

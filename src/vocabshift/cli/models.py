@@ -67,7 +67,12 @@ def add_glitch(subparsers: Any) -> None:
         default=defaults["dtype"],
         help="of the loaded model (default: %(default)s)",
     )
-    parser.add_argument("--top", metavar="N", type=positive, help="so many tokens in --json")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=positive,
+        help=f"so many tokens (default: {_SHOWN} suspect ones, or all with --json)",
+    )
     parser.add_argument("--output", metavar="FILE", help="also write all tokens as JSON lines")
     parser.add_argument("--markdown", metavar="FILE", help="also write a report as Markdown")
     parser.add_argument("--html", metavar="FILE", help="also write a report as one HTML file")
@@ -142,21 +147,21 @@ def show_glitch(args: argparse.Namespace, result: dict[str, Any], console: Conso
         for group in facts["groups"]:
             table.add_row(group["action"], group["class"], f"{group['tokens']:,}", group["why"])
         console.print(table)
-    console.print(_suspects(args.found.tokens))
+    console.print(_suspects(args.found.tokens, args.top or _SHOWN))
     if facts.get("prune_with"):
         console.print(f"next: {facts['prune_with']}", markup=False, soft_wrap=True)
     for file in args.found.written:
         console.print(f"written: {file}", markup=False, soft_wrap=True)
 
 
-def _suspects(tokens: list[dict[str, Any]]) -> Any:
+def _suspects(tokens: list[dict[str, Any]], n: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     table = Table("token", title=Text("the most suspect", style="bold"), title_justify="left")
     for column in ("id", "class", "indicator", "z", "count", "probability", "do"):
         table.add_column(column, justify="right")
-    shown = [row for row in tokens if row["is_suspect"] and row["class"] != "dummy"][:_SHOWN]
+    shown = [row for row in tokens if row["is_suspect"] and row["class"] != "dummy"][:n]
     for row in shown:
         count = "–" if row["count"] is None else f"{row['count']:,}"
         said = "–" if row["max_probability"] is None else f"{row['max_probability']:.3g}"

@@ -9,13 +9,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any, NoReturn, Self
 
 MOST = 1 << 62
 """Numbers beyond it fit nothing that counts in 64 bits."""
 
 MOST_THREADS = 1024
+
+
+_CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<known>.*)\)")
 
 
 class UsageError(ValueError):
@@ -48,8 +52,16 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """Parse as argparse does, after running the deferred additions."""
-        return super(Parser, self.filled()).parse_known_args(*args, **options)
+        """Parse as argparse does, after running the deferred additions; here too none is unknown.
+
+        argparse leaves what a verb does not know to the parser of all verbs, which cannot name the
+        verb's nearest option.
+        """
+        found, unknown = super(Parser, self.filled()).parse_known_args(*args, **options)
+        if unknown:
+            near = _near(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+        return found, unknown
 
     def format_help(self) -> str:
         """Format the help; `about` is called here because its imports may be slow."""
@@ -59,7 +71,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError with the message and the command that prints the help."""
+        if choice := _CHOICE.search(message):
+            known = choice["known"].split(", ")  # in quotes before Python 3.12
+            message += _near(choice["given"], [name.strip("'") for name in known])
         raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def _near(given: str, known: Iterable[str]) -> str:
+    names = {name.lstrip("-"): name for name in known}
+    nearest = get_close_matches(given.lstrip("-"), names, n=1)
+    return f"; did you mean {names[nearest[0]]}?" if nearest else ""
 
 
 def add_verb(subparsers: Any, verb: str, summary: str, description: str, examples: str) -> Parser:

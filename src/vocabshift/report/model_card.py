@@ -258,7 +258,8 @@ def _limits(results: Results, own: Results, name: str, sources: Sequence[Source]
         worse = [
             f"{row.language} (+{row.value - theirs[row.language]:.3f})"
             for row in own.where(metric=BITS_PER_BYTE.name)
-            if row.language != WHOLE and row.value > theirs.get(row.language, row.value)
+            if row.language != WHOLE
+            and round(row.value - theirs.get(row.language, row.value), 3) > 0
         ]
         if other != name and worse:
             yield f"It pays more bits per byte than {other} for {', '.join(worse)}."

@@ -108,7 +108,7 @@ def write_prune_list(
     `prune` takes a list of tokens to keep, not a list of tokens to remove. `tokens`: rows of
     `GlitchTokens`.
     """
-    from vocabshift.evaluation.glitch.summary import prunable
+    from vocabshift.evaluation.glitch.classes import prunable
 
     going = set(prunable(tokenizer, tokens))
     vocab = sorted(tokenizer.model.vocab.items(), key=lambda entry: entry[1])

@@ -161,6 +161,28 @@ def test_bad_arguments_are_one_line_and_exit_2(words: list[str], capsys) -> None
     assert 1 == streams.err.count("\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [
+        (["trian"], "; did you mean train? (see: vocabshift --help)\n"),
+        (["fly"], ") (see: vocabshift --help)\n"),
+        (
+            ["train", "--vocab-sise=9"],
+            "; did you mean --vocab-size? (see: vocabshift train --help)\n",
+        ),
+        (["train", "-x"], ": -x (see: vocabshift train --help)\n"),
+        (["serve", "--host", "a"], ": --host (see: vocabshift serve --help)\n"),
+        (
+            ["glitch", "m", "--indicator", "drfit"],
+            "; did you mean drift? (see: vocabshift glitch --help)\n",
+        ),
+    ],
+)
+def test_a_misspelled_word_is_named_by_its_nearest(words: list[str], end: str, capsys) -> None:
+    assert 2 == main(words)
+    assert capsys.readouterr().err.endswith(end)
+
+
 @pytest.mark.parametrize("verb", ["demo", "train", "transfer", "evaluate", "check"])
 def test_help_ends_with_examples(verb: str, capsys) -> None:
     """The last lines of a verb's help are commands that its own parser accepts."""

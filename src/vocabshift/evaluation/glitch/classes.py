@@ -7,6 +7,8 @@ of Land and Bartolo 2024 (section 3.1), and those that our self-tokenization tes
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -261,3 +263,18 @@ def action_of(
     if count == 0:
         return PRUNE, "unlearned, and the corpus never uses it"
     return REINITIALIZE, "unlearned, and the corpus uses it: give it a new row and train"
+
+
+def prunable(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tokens of the model to prune that no token that stays is made of, in the order of `rows`."""
+    going = {row["token"] for row in rows if row["action"] == PRUNE}
+    going &= tokenizer.model.vocab.keys()
+    needs: dict[str, set[str]] = defaultdict(set)  # part -> what merges make of it
+    for left, right in tokenizer.model.merges:
+        made = tokenizer.model.product(left, right)
+        for part in (left, right):
+            if made is not None and part in going:
+                needs[part].add(made)
+    while stay := {token for token in going if needs[token] - going}:
+        going -= stay
+    return [row["token"] for row in rows if row["token"] in going]

@@ -149,6 +149,7 @@ def _squares(rows: Floats) -> Floats:
 
 _MAPS = ("transfer_map.json", id_map.FILE)
 _AT_ONCE = 1024
+_HELD = 0.25  # of the matched rows: so many do not stay bit for bit by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,7 @@ class Drift:
 
     how: str  # how rows were matched, for people
     n_matched: int
+    n_held: int  # rows that are bit for bit what they were, if these are many; NaN in `distance`
     distance: Floats  # of the input embeddings
     norm_change: Floats  # negative: the row became shorter
     head_distance: Floats | None  # the same of an untied head
@@ -166,7 +168,11 @@ class Drift:
 def drift(
     now: ModelTables, tokenizer: Tokenizer, initial: ModelTables, initial_tokenizer: Tokenizer
 ) -> Drift:
-    """The drift of every row that both models have; VocabMismatchError for other widths."""
+    """The drift of every row that both models have; VocabMismatchError for other widths.
+
+    Rows that training held (`trained = "new-rows"`) did not move, and that says nothing about them.
+    A few rows that did not move are tokens that training never met.
+    """
     if now.embeddings.width != initial.embeddings.width:
         raise VocabMismatchError(
             f"rows of the model have {now.embeddings.width} numbers and those of --initial "
@@ -179,7 +185,13 @@ def drift(
     head, head_change = None, None
     if not now.tied:
         head, head_change = _moved(now.head, initial.head, new_ids, old_ids)
-    return Drift(how, len(new_ids), distance, change, head, head_change)
+    held = (distance == 0) & (True if head is None else head == 0)
+    n_held = int(held.sum())
+    if n_held > _HELD * len(new_ids):
+        distance[held] = np.nan
+    else:
+        n_held = 0
+    return Drift(how, len(new_ids), n_held, distance, change, head, head_change)
 
 
 def _matched(

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.evaluation.glitch import NORM, classes
+from vocabshift.evaluation.glitch import DRIFT, NORM, classes
 from vocabshift.evaluation.glitch.classes import (
     ACTIONS,
     CLASSES,
     JUDGED,
-    PRUNE,
     action_of,
     counts_inside,
     reason_of,
@@ -27,7 +26,6 @@ from vocabshift.evaluation.glitch.references import ONE_ROW, last_of_vocabulary,
 from vocabshift.evaluation.glitch.verification import Verified
 from vocabshift.evaluation.lines.subject import checksum_of
 from vocabshift.tokenizer.token_bytes import token_bytes
-from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.tokenizer_json import fingerprint
 
 _EXAMPLES = 12
@@ -139,7 +137,11 @@ def summary(report: GlitchReport, rows: Sequence[Mapping[str, Any]]) -> dict[str
         "notes": _notes(report, evaluated),
     }
     if report.drift is not None:
-        facts["drift"] = {"how": report.drift.how, "n_matched": report.drift.n_matched}
+        facts["drift"] = {
+            "how": report.drift.how,
+            "n_matched": report.drift.n_matched,
+            "n_held": report.drift.n_held,
+        }
     if report.verification is not None:
         verdicts = Counter(found.verdict for found in report.verification.tokens)
         facts["verification"] = {
@@ -156,21 +158,6 @@ def _mean_spelled(tokens: Sequence[Verified]) -> float | None:
     """Mean share of letters, of the tokens that have letters."""
     known = [found.spelled for found in tokens if found.spelled is not None]
     return _round(float(np.mean(known))) if known else None
-
-
-def prunable(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tokens of the model to prune that no token that stays is made of, in the order of `rows`."""
-    going = {row["token"] for row in rows if row["action"] == PRUNE}
-    going &= tokenizer.model.vocab.keys()
-    needs: dict[str, set[str]] = defaultdict(set)  # part -> what merges make of it
-    for left, right in tokenizer.model.merges:
-        made = tokenizer.model.product(left, right)
-        for part in (left, right):
-            if made is not None and part in going:
-                needs[part].add(made)
-    while stay := {token for token in going if needs[token] - going}:
-        going -= stay
-    return [row["token"] for row in rows if row["token"] in going]
 
 
 def _text(data: bytes | None) -> str | None:
@@ -213,6 +200,11 @@ def _notes(report: GlitchReport, evaluated: Any) -> list[str]:
             "The reference rows are copies of one row, so only tokens that training never drew "
             "away from it are below the threshold. Tokens that it hardly moved come next: "
             "--verify N asks the model for them."
+        )
+    if report.indicator == DRIFT and report.drift is not None and report.drift.n_held:
+        notes.append(
+            f"{report.drift.n_held:,} rows are bit for bit those of --initial: training held them "
+            "or never met them. Drift says nothing about them, so they are not evaluated."
         )
     if report.tables.tied and report.indicator == NORM:
         notes.append(

@@ -86,10 +86,24 @@ def test_tokens_of_one_model_alone_have_no_drift(
             model, vocab={**model.vocab, "Ġmat": 267}, merges=(*model.merges, ("Ġ", "mat"))
         ),
     )
-    initial = write_model(tokenizer, np.ones((267, 5)), name="first")
+    initial = write_model(tokenizer, np.zeros((267, 5)), name="first")
     found = measured(write_model(more, np.ones((268, 5)), name="now"), more, initial, tokenizer)
     assert np.isnan(found.distance[267])
-    assert 0 == found.distance[266]
+    assert np.sqrt(5) == pytest.approx(found.distance[266])
+
+
+@pytest.mark.parametrize(("still", "n_held"), [(60, 0), (200, 200)])
+def test_rows_that_training_held_have_no_drift(
+    still: int, n_held: int, tokenizer: Tokenizer, write_model: WriteModel
+) -> None:
+    """A few rows that did not move are of tokens that training never met; many were held."""
+    initial = write_model(tokenizer, np.ones((267, 5)), name="first")
+    rows = np.ones((267, 5))
+    rows[still:] += 1
+    found = measured(write_model(tokenizer, rows, name="now"), tokenizer, initial, tokenizer)
+    assert n_held == found.n_held
+    assert np.isnan(found.distance[:still]).all() == (n_held > 0)
+    np.testing.assert_allclose(np.sqrt(5), found.distance[still:])
 
 
 def test_another_width_is_refused(tokenizer: Tokenizer, write_model: WriteModel) -> None:
