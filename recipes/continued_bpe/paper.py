@@ -19,7 +19,9 @@ from curve_rows import METHODS, Put, of_curves
 from multilingual import together
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import Row, made, shown
+from rows import Row, made, shown, sources_of
+
+from vocabshift.workflows.tokenizers import load_named
 
 COMMAND = "recipes/continued_bpe/run.sh"
 Figures = dict[str, Any]
@@ -128,6 +130,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", required=True, help="words for the text")
+    parser.add_argument("--texts", type=Path, nargs="+", required=True, help="that were measured")
+    parser.add_argument("--tokenizers", nargs="+", required=True, help="that were extended")
     args = parser.parse_args()
     out, tables, curves = args.out, Tables(), load(args.out / "curves")
     of_curves(tables.put, curves)
@@ -145,7 +149,9 @@ def main() -> None:
                 tables.put("together", name, label, value)
     rows = tables.rows()
     names = dict.fromkeys(row["table"] for row in rows)
-    rows += [made(name, COMMAND, args.size, None) for name in names]
+    texts = {file.stem: file.read_text(encoding="utf-8").splitlines() for file in args.texts}
+    sources = sources_of(texts, load_named(args.tokenizers))
+    rows += [made(name, COMMAND, args.size, None) | sources for name in names]
     for row in rows:
         print(shown(row))
 

@@ -26,7 +26,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,18 @@ def sources(measured: Iterable[Row]) -> Row:
         if lines:
             found[f"{name}s_sha256"] = hashlib.sha256(b"".join(lines)).hexdigest()
     return found
+
+
+def sources_of(texts: Mapping[str, Iterable[str]], tokenizers: Mapping[str, Any]) -> Row:
+    """The same of lines by label and of loaded tokenizers by name, of any kind."""
+    from vocabshift.evaluation.lines.subject import checksum_of
+    from vocabshift.results import sha256_of
+
+    read = [{"language": name, "text_sha256": sha256_of(own)} for name, own in texts.items()]
+    loaded = [
+        {"subject": name, "tokenizer_sha256": checksum_of(own)} for name, own in tokenizers.items()
+    ]
+    return sources([*read, *loaded])
 
 
 def made(

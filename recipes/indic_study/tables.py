@@ -20,7 +20,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from vocabshift.checks.vocabulary_report import PARTIAL, classes_of
 from vocabshift.results import Results
+from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
+from vocabshift.tokenizer.formats.load import open_tokenizer
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("data", "papers")]
 sys.path.append(str(Path(__file__).parent))
@@ -33,6 +36,10 @@ from rows import made, put, shown
 NAMES = {"bpe": "BPE", "unigram": "Unigram"}
 _MORPH_SCORES = {"morph_segment_score": "segments", "morph_score": "borders"}
 """The study's MorphScore is the share of segments; the other is Arnett & Bergen's."""
+SCRIPTS = (
+    *("Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya"),
+    *("Tamil", "Telugu", "Kannada", "Malayalam", "Other"),
+)
 Columns = dict[str, dict[str, Any]]
 """Of one table: the name of a column, then the values of its lines."""
 
@@ -214,6 +221,13 @@ class Study:
             for size, column in self.names.items()
         }
 
+    def table_figure_1(self) -> Columns:
+        """Overlaps of BPE and Unigram by script, of tokens that are whole characters."""
+        return {
+            column: _overlaps(self.out / f"unigram-{size}", self.out / f"bpe-{size}")
+            for size, column in self.names.items()
+        }
+
     def table_19(self) -> Columns:
         """BPE and PickyBPE."""
         return {
@@ -225,13 +239,33 @@ class Study:
     def rows(self) -> list[Row]:
         """Of all tables."""
         return [
-            {"table": f"indic_study-{number}", "row": column, "values": values}
+            {"table": f"indic_study-{number}".replace("_1", "-1"), "row": column, "values": values}
             for number in NUMBERS
             for column, values in getattr(self, f"table_{number}")().items()
         ]
 
 
-NUMBERS = (1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 18, 19)
+NUMBERS = (1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 18, "figure_1", 19)
+
+
+def _overlaps(one: Path, other: Path) -> dict[str, float]:
+    """By script, per cent of the tokens of the vocabulary that has fewer of them."""
+    both = [_tokens_by_script(open_tokenizer(folder)) for folder in (one, other)]
+    return {
+        script: 100 * len(both[0][script] & both[1][script]) / min(len(of[script]) for of in both)
+        for script in SCRIPTS
+    }
+
+
+def _tokens_by_script(tokenizer: AnyTokenizer) -> dict[str, set[bytes]]:
+    spelled = tokenizer.token_bytes
+    names, numbers = classes_of(spelled, max(spelled) + 1)
+    found: dict[str, set[bytes]] = {script: set() for script in SCRIPTS}
+    for token_id, data in spelled.items():
+        name = names[numbers[token_id]]
+        if name != PARTIAL:
+            found[name if name in SCRIPTS else "Other"].add(data)
+    return found
 
 
 def main() -> None:

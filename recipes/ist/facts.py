@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from vocabshift.text.corpus import Corpus
+from vocabshift.workflows.tokenizers import load_named
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import made, put, shown
+from rows import made, put, shown, sources_of
 
 COMMAND = "recipes/ist/ablate.sh"
 N_BYTES = 256
@@ -38,11 +39,16 @@ def budget(folder: Path, script: str) -> int:
     return N_BYTES + int(part["budget"])
 
 
-def of_text(specs: list[str]) -> list[dict[str, Any]]:
-    """Table 2: size, lines and words per line, by language."""
+def lines_of(specs: list[str]) -> dict[str, list[str]]:
+    """Documents by language."""
     lines: dict[str, list[str]] = {}
     for language, text in Corpus.from_specs(specs).texts():
         lines.setdefault(str(language), []).append(text)
+    return lines
+
+
+def of_text(lines: dict[str, list[str]]) -> list[dict[str, Any]]:
+    """Table 2: size, lines and words per line, by language."""
     sizes = {k: sum(len(line.encode()) for line in own) / 1e6 for k, own in lines.items()}
     counts = {k: len(own) / 1000 for k, own in lines.items()}
     words = {k: sum(len(line.split()) for line in own) / len(own) for k, own in lines.items()}
@@ -83,7 +89,11 @@ def main() -> None:
     elif args.what == "megabytes":
         print(f"{figures(args.tokenizer)['training_bytes'] / 1e6:.3g} MB")
     else:
-        rows = [*of_text(args.text), *of_vocabulary(args.tokenizer), *how_made(args.tokenizer)]
+        lines = lines_of(args.text)
+        text, vocabulary = how_made(args.tokenizer)
+        text |= sources_of(lines, {})
+        vocabulary |= sources_of({}, load_named([args.tokenizer]))
+        rows = [*of_text(lines), *of_vocabulary(args.tokenizer), text, vocabulary]
         for row in rows:
             print(shown(row))
         if args.results:

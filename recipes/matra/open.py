@@ -33,10 +33,11 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.text.writing import SentencePolicy
 from vocabshift.tokenizer.engine import Engine
 from vocabshift.trainers.matra import MatraTrainer
+from vocabshift.workflows.tokenizers import load_named
 
 sys.path += [str(Path(__file__).parents[1] / "data"), str(Path(__file__).parents[2] / "benchmarks")]
 from encode import with_tiktoken
-from rows import Row, made, shown
+from rows import Row, made, shown, sources_of
 
 TERMINALS = (*SentencePolicy().terminals, ".", "\n")
 _WORD = r"\p{L}\p{M}\p{N}_"  # `re` has no vowel signs in \w
@@ -152,6 +153,7 @@ def main() -> None:
     parser.add_argument("--mb", type=float, default=4.0)
     args = parser.parse_args()
     names = subject_names(args.paths)
+    texts: list[str] = []
     if args.what == "not-blended":
         not_blended(Path(args.paths[0]), args.vocab_size, args.corpus)
         return
@@ -167,7 +169,10 @@ def main() -> None:
     size = f"{args.mb:g} MB of each language" if args.what == "speed" else "All tokens"
     if args.what == "bins":
         size = "Ranks in the training text"
-    for row in [*rows, made(rows[0]["table"], "recipes/matra/open.sh", size, None)]:
+    how = made(rows[0]["table"], "recipes/matra/open.sh", size, None)
+    if args.what != "bins":  # its file of counts has no checksums
+        how |= sources_of({"all": texts} if texts else {}, load_named(args.paths))
+    for row in [*rows, how]:
         print(shown(row))
 
 

@@ -5,7 +5,7 @@
 Rows (`what`): "changed", words, characters and bytes of one text before and after one rule;
 "fertility", tokens of the parallel text by a BPE tokenizer that learned from normalized text, and
 the words of the text as it was and as normalized (`rule` names a group of rules; each language gets
-its own Arabic letters).
+its own Arabic letters); "made", checksums of parallel text and tokenizers (`data/rows.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vocabshift.text.normalize import normalizer_function
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 import record
+from rows import sources_of
 
 KEY = ("what", "text", "language", "rule")
 SEED = 1
@@ -118,6 +119,7 @@ def main() -> None:
                 facts = changed(lines, normalizer(rule, language))
                 if rule == RULES[-1] or facts["words_changed"]:  # most rules are of one script
                     rows.append(row | facts)
+    trained: dict[str, Any] = {}
     for group, rule in GROUPS.items():
         normalize = {language: normalizer(rule, language) for language in train}
         learned = {
@@ -125,7 +127,7 @@ def main() -> None:
             for language, lines in train.items()
         }
         trainer = vs.BpeTrainer(vocab_size=args.vocab_size, sampling_alpha=0.3)
-        tokenizer = trainer.train(vs.Corpus.from_texts(learned))
+        tokenizer = trained[group] = trainer.train(vs.Corpus.from_texts(learned))
         for language, lines in parallel.items():
             after = [normalize[language](line) for line in lines]
             rows.append(
@@ -141,6 +143,7 @@ def main() -> None:
                 }
             )
         print(f"{group}: trained", file=sys.stderr)
+    rows.append({"what": "made", **sources_of(parallel, trained)})
     record.add(args.out / "results.jsonl", rows, key=KEY)
 
 

@@ -3,7 +3,8 @@
     python recipes/vendors/measure.py OUT TOKENIZER… --train DIR --text DIR
 
 Rows (`what`): "fertility", tokens and words of parallel text in one `form` (its own script, or
-romanized as `romanize.py` says); "residue", tokens that merges use up in training text.
+romanized as `romanize.py` says); "residue", tokens that merges use up in training text; "made",
+checksums of parallel text and tokenizers (`data/rows.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path.append(str(Path(__file__).parents[1] / "data"))
 sys.path.append(str(Path(__file__).parent))
 import record
 import romanize
+from rows import sources_of
 
 KEY = ("what", "tokenizer", "language", "form")
 FORMS: dict[str, Callable[[str, str], str]] = {
@@ -70,8 +72,9 @@ def main() -> None:
         if sizes[name] > 0:
             drawn.setdefault(name, []).append(text)
             sizes[name] -= len(text.encode())
-    rows: list[dict[str, Any]] = []
-    for name, tokenizer in load_named(args.tokenizers).items():
+    tokenizers = load_named(args.tokenizers)
+    rows: list[dict[str, Any]] = [{"what": "made", **sources_of(parallel, tokenizers)}]
+    for name, tokenizer in tokenizers.items():
         for language, lines in parallel.items():
             for form, spell in FORMS.items():
                 if form != "native" and language in ENGLISH:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import vocabshift as vs
+
 VALUES = {"one": {"hi": 1.0, "te": 2.0}, "two": {"hi": 3.0, "te": 1 / 3}}
 
 
@@ -97,3 +99,15 @@ def test_a_table_names_its_texts_in_any_order(program) -> None:
     made = module.made("t", "run.sh", "small", None)
     assert {"table", "row", "command", "size", "machine"} == made.keys()
     assert made | found == module.made("t", "run.sh", "small", None, rows)
+
+
+def test_loaded_tokenizers_and_lines_have_the_checksums_of_evaluate(program) -> None:
+    module = program("data/rows.py")
+    texts = {"en": ["one two", "three"], "hi": ["एक दो"]}
+    corpus = vs.Corpus.from_texts(texts)
+    tokenizer = vs.BpeTrainer(vocab_size=300).train(corpus)
+    rows = vs.evaluate([tokenizer], corpus, metrics=["fertility"]).to_dicts()
+    [name] = {row["subject"] for row in rows}
+    by_language = [row for row in rows if row["language"] in texts]
+    assert module.sources(by_language) == module.sources_of(texts, {name: tokenizer})
+    assert {"texts_sha256"} == module.sources_of(texts, {}).keys()

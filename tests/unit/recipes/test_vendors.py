@@ -54,7 +54,7 @@ def test_from_text_to_tables(program, tmp_path: Path, monkeypatch) -> None:
     program("vendors/measure.py").main()
     file = tmp_path / "out" / "results.jsonl"
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert 5 + 1 == len(rows)  # four forms of Hindi, English, and the residue
+    assert 5 + 1 + 1 == len(rows)  # four forms of Hindi, English; residue; checksums
     assert {12} == {row["words"] for row in rows if row["what"] == "fertility"}
     tables = program("vendors/tables.py").tables(rows)
     assert f"| old | {old_tokenizer().vocab_size} |" in tables["residue"]
