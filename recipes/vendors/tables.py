@@ -32,7 +32,7 @@ def _fertility(rows: list[Row], **facts: str) -> dict[str, float]:
 
 def _names(rows: list[Row]) -> list[str]:
     """By mean fertility of informal text."""
-    names = {row["tokenizer"] for row in rows}
+    names = {row["tokenizer"] for row in rows if row["what"] == "fertility"}
     means = {
         name: mean(_fertility(rows, tokenizer=name, form="informal").values()) for name in names
     }
