@@ -120,6 +120,7 @@ define lint
 $(BIN)/ruff check .
 $(BIN)/ruff format --check .
 $(BIN)/mypy
+$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 $(BIN)/clang-format --dry-run --Werror $(CPP)
 endef
 

@@ -1,7 +1,9 @@
-"""How long work tells how far it is: the one signature that every `progress` argument has."""
+"""How far long work is, the one signature of every `progress` argument, and what it may take."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -38,3 +40,20 @@ def in_phase(progress: Progress | None, phase: str) -> PhaseProgress | None:
         return None
     report = progress
     return lambda done, total: report(phase, done, total or None)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def peak_rss_bytes() -> int:
+    """High-water mark of the process's memory, in bytes; 0 on Windows."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -175,6 +176,16 @@ def test_killed_run_is_gone_on_with(sharded, new, tmp_path, monkeypatch) -> None
     once = _bytes(tmp_path / "once")
     assert all(once[name] == data for name, data in shards.items())
     assert not (tmp_path / "out.partial").exists()
+
+
+def test_without_reads_and_writes_at_a_place(sharded, new, tmp_path, monkeypatch) -> None:
+    """The calls of Windows, which seeks first, make the same files."""
+    transfer_folder(sharded, new, tmp_path / "once")
+    for name in ("pread", "preadv", "pwrite", "copy_file_range", "posix_fallocate"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.setattr(sys, "platform", "win32")
+    transfer_folder(sharded, new, tmp_path / "out")
+    assert _bytes(tmp_path / "once") == _bytes(tmp_path / "out")
 
 
 @pytest.mark.parametrize("change", ["init", "model"])

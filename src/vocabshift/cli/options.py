@@ -7,11 +7,12 @@ as one line. Imports nothing heavy. Knows nothing of any verb.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, Self
+
+from vocabshift.progress import cores
 
 MOST = 1 << 62
 """Numbers beyond it fit nothing that counts in 64 bits."""
@@ -149,9 +150,7 @@ def threads(args: argparse.Namespace) -> int:
     """
     if args.threads is not None:
         return min(int(args.threads), MOST_THREADS)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return cores()
 
 
 def positive(text: str) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift.models.gguf_weights import Expected, cast, gguf_package
-from vocabshift.models.shard_writer import finish, hand_over, reserve, write_all
+from vocabshift.models.shard_writer import finish, hand_over, open_new, reserve, write_all
 from vocabshift.models.shards import StoredTensor
 from vocabshift.progress import PhaseProgress
 
@@ -77,7 +77,7 @@ def write_file(
 
     n_bytes: of the whole file. `progress` is called with bytes of it.
     """
-    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    out = open_new(target)
     try:
         reserve(out, n_bytes)
         os.ftruncate(out, n_bytes)  # the gaps between tensors are zeros

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from vocabshift.models.shard_writer import write_all
+from vocabshift.models.shard_writer import read_at, write_all
 
 RELEASE_EVERY = 32 << 20
 """Bytes that operations may touch before the pages of a mapping are given back."""
@@ -52,11 +53,18 @@ class FileMapping:
                 raise IndexError(f"row {wanted[first]} of a table of {len(table)}")
             part, place = data[first * width : end * width], start + wanted[first] * width
             while len(part):
-                done = os.preadv(self._descriptor, [part], place)
+                done = self._read_into(part, place)
                 if done == 0:
                     raise ValueError("a shard became shorter while it was read")
                 part, place = part[done:], place + done
         return rows
+
+    def _read_into(self, part: memoryview, place: int) -> int:
+        if sys.platform == "linux":
+            return os.preadv(self._descriptor, [part], place)
+        data = read_at(self._descriptor, len(part), place)
+        part[: len(data)] = data
+        return len(data)
 
     def tensor(self, dtype: torch.dtype, shape: tuple[int, ...], start: int) -> torch.Tensor:
         """The tensor that begins at byte `start`; bytes read through it count as touched."""
@@ -71,7 +79,7 @@ class FileMapping:
         self._touched += n_bytes
         if self._touched >= RELEASE_EVERY:
             self._touched = 0
-            if hasattr(mmap, "MADV_DONTNEED"):
+            if sys.platform != "win32":
                 self._map.madvise(mmap.MADV_DONTNEED)
 
 

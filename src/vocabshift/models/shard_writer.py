@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from vocabshift.models.shards import INDEX, WEIGHTS, Shard, StoredTensor, header
 
 _BLOCK = 16 << 20  # bytes copied at a time
 _PLAIN = {"format": "pt"}  # metadata without which transformers reads no shard
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows ends lines otherwise
 _UNDER_WAY = 8  # blocks that the disk may lag before their pages are given back
 
 WriteRows = Callable[[int, int], None]
@@ -60,8 +62,8 @@ def layout(shard: Shard, changed: Mapping[str, NewTable]) -> Layout:
 def write_shard(shard: Shard, changed: Mapping[str, NewTable], target: Path) -> None:
     """Write the shard with its new tables; its other tensors are copied byte for byte."""
     plan = layout(shard, changed)
-    source = os.open(shard.file, os.O_RDONLY)
-    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    source = os.open(shard.file, os.O_RDONLY | _BINARY)
+    out = open_new(target)
     try:
         reserve(out, plan.n_bytes)
         write_all(out, memoryview(plan.header), 0)
@@ -133,7 +135,7 @@ def write_new_shard(
     ]
     header = header_bytes(entries, metadata)
     place, n_bytes = len(header), len(header) + sum(own.n_bytes for own in tensors)
-    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    out = open_new(target)
     try:
         reserve(out, n_bytes)
         write_all(out, memoryview(header), 0)
@@ -163,8 +165,8 @@ def copy_file(source: Path, target: Path, *, hard_link: bool = False) -> str:
         else:
             return "linked"
     size = real.stat().st_size
-    descriptor = os.open(real, os.O_RDONLY)
-    out = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = os.open(real, os.O_RDONLY | _BINARY)
+    out = open_new(target)
     try:
         reserve(out, size)
         copy_bytes(descriptor, out, 0, 0, size)
@@ -182,10 +184,10 @@ def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> No
     fresh memory for all pages of the output would take longer than the copying.
     """
     begin = to
-    by_kernel = hasattr(os, "copy_file_range")
+    by_kernel = True
     while length:
         count = min(length, _BLOCK)
-        if by_kernel:
+        if sys.platform == "linux" and by_kernel:
             try:
                 done = os.copy_file_range(source, target, count, start, to)
             except OSError as error:
@@ -194,7 +196,7 @@ def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> No
                 by_kernel = False
                 continue
         else:
-            data = os.pread(source, count, start)
+            data = read_at(source, count, start)
             write_all(target, memoryview(data), to)
             done = len(data)
         if done == 0:
@@ -205,10 +207,27 @@ def copy_bytes(source: int, target: int, start: int, to: int, length: int) -> No
         start, to, length = start + done, to + done, length - done
 
 
+def open_new(target: Path) -> int:
+    """The descriptor of an empty file to write."""
+    return os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
+
+
+def read_at(descriptor: int, count: int, start: int) -> bytes:
+    """Up to `count` bytes from `start` on; none at the end of the file."""
+    if sys.platform != "win32":
+        return os.pread(descriptor, count, start)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return os.read(descriptor, count)
+
+
 def write_all(descriptor: int, data: memoryview, offset: int) -> None:
     """Write all of `data` at `offset`."""
     while len(data):
-        written = os.pwrite(descriptor, data, offset)
+        if sys.platform != "win32":
+            written = os.pwrite(descriptor, data, offset)
+        else:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            written = os.write(descriptor, data)
         data, offset = data[written:], offset + written
 
 
@@ -217,7 +236,7 @@ def hand_over(descriptor: int, start: int, length: int) -> None:
 
     `length` 0: to the end. An advice (of Linux, POSIX_FADV_DONTNEED does both): no promise.
     """
-    if hasattr(os, "posix_fadvise"):
+    if sys.platform == "linux":
         os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
 
 

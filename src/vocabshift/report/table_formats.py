@@ -247,10 +247,13 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in visible(text))
 
 
+_FORMULAS = tuple("=+-@＝＋－＠")  # and their full-width forms
+
+
 def escape_csv(text: str) -> str:
     """`text` for a CSV cell that no spreadsheet takes for a formula: `'` stands before it then.
 
     Quoting commas and quotes is the csv module's.
     """
     shown = visible(text)
-    return f"'{shown}" if shown.lstrip()[:1] in ("=", "+", "-", "@") else shown
+    return f"'{shown}" if shown.lstrip()[:1] in _FORMULAS else shown

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -233,7 +234,7 @@ def _sync(path: Path) -> dict[str, tuple[int, int]]:
         raise FileNotFoundError(f"nothing was written at {path}")
     described = {}
     for name, file in _files(path).items():
-        with file.open("rb") as stream:
+        with file.open("r+b") as stream:  # Windows syncs what is open to write
             os.fsync(stream.fileno())
         described[name] = (file.stat().st_size, _checksum(file))
     for folder in [path, *path.rglob("*")]:
@@ -243,7 +244,9 @@ def _sync(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the directory entries of a folder to disk."""
+    """Sync the directory entries of a folder to disk, where the system lets a folder be opened."""
+    if sys.platform == "win32":
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

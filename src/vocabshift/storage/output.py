@@ -8,14 +8,17 @@ of the content.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 CHECKPOINTS = "checkpoints"
 """Folder in the partial folder; names in it that begin with a dot are unfinished."""
@@ -122,15 +125,14 @@ def _take_lock(partial: Path, *, keep_checkpoints: bool) -> None:
 @contextmanager
 def _alone(partial: Path) -> Iterator[None]:
     """Let no other process read the lock while this one takes it over."""
+    if sys.platform == "win32":  # no folder can be opened there
+        yield
+        return
     in_use = FileExistsError(f"{partial} was just taken by another process; wait for it")
     descriptor = os.open(partial, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise in_use from None
-        except OSError:  # without file locks, two simultaneous starts go unnoticed
-            pass
+        if not _is_locked(descriptor):
+            raise in_use
         try:
             is_same = os.path.samestat(os.fstat(descriptor), partial.stat())
         except FileNotFoundError:
@@ -143,6 +145,22 @@ def _alone(partial: Path) -> Iterator[None]:
             raise in_use from None
     finally:
         os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open file or folder; false if another process has the lock.
+
+    Where there are no file locks (Windows, some network disks), two simultaneous starts go
+    unnoticed.
+    """
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+    return True
 
 
 def _clear(partial: Path, *, keep_checkpoints: bool) -> bool:
@@ -178,6 +196,8 @@ def _live_owner(lock: Path) -> int | None:
         return pid  # on a shared disk, processes of other machines are invisible
     if pid == os.getpid():
         return None
+    if sys.platform == "win32":
+        return pid  # asking with os.kill would end it
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -245,18 +265,13 @@ def atomic_file(
     partial = path.with_name(path.name + ".partial")
     if partial.is_symlink():  # it would be followed
         raise FileExistsError(f"{partial} is a link; remove it")
-    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileExistsError(f"{partial} is being written by another process") from None
-        except OSError:  # without file locks, two simultaneous starts go unnoticed
-            pass
+    with partial.open("ab") as stream:
+        if not _is_locked(stream.fileno()):
+            raise FileExistsError(f"{partial} is being written by another process")
+        if sys.platform == "win32":
+            stream.close()  # an open file could not be renamed
         try:
             yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    finally:
-        os.close(descriptor)

@@ -10,8 +10,6 @@ docs/algorithms/token-distillation.md.
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from vocabshift.models.load import (
 )
 from vocabshift.models.tables import Matrices, find_matrices, output_embeddings
 from vocabshift.models.token_loss import probing
-from vocabshift.progress import Progress, in_phase
+from vocabshift.progress import Progress, in_phase, peak_rss_bytes
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.surgery.lesson import Lesson
 from vocabshift.surgery.options import AUTO, DISTILL, TransferOptions
@@ -188,8 +186,7 @@ def cost_of(lesson: Lesson) -> dict[str, Any]:
     if lesson.device.type == "cuda":
         n_bytes = torch.cuda.max_memory_allocated(lesson.device)
     else:
-        unit = 1 if sys.platform == "darwin" else 1024
-        n_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        n_bytes = peak_rss_bytes()
     per_token = seconds / sum(len(snippet.new) for snippet in batch)
     return {
         "steps": lesson.n_steps,

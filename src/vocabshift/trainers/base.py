@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vocabshift.errors import CorpusError
-from vocabshift.progress import PhaseProgress, Progress, in_phase
+from vocabshift.progress import PhaseProgress, Progress, in_phase, peak_rss_bytes
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash
 from vocabshift.text.corpus import Corpus
@@ -110,12 +108,6 @@ class Stopwatch:
         start = time.perf_counter()
         yield
         self.phases.append(Phase(name, round(time.perf_counter() - start, 3), peak_rss_bytes()))
-
-
-def peak_rss_bytes() -> int:
-    """High-water mark of the process's memory, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def check_vocab_size(vocab_size: int, *, n_fixed: int = 256, name: str = "vocab_size") -> None:

@@ -10,6 +10,7 @@ import pytest
 from vocabshift.report.paper_tables import paper_tables
 from vocabshift.report.table_formats import (
     Cell,
+    escape_csv,
     mark_best,
     to_csv,
     to_csv_long,
@@ -196,6 +197,13 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     rows = list(csv.reader(io.StringIO(to_csv(sheets))))
     assert ["'=cmd|' /C calc'!A0,<script>*x*\\end{table}\\u202e\\n", "2.0"] == rows[1]
     assert all(cell[:1] not in "=+-@" or not cell for row in rows for cell in row)
+
+
+@pytest.mark.parametrize("name", ["=1+1", " -1", "@x", "＝1+1", "＋1", "－1", "＠x"])
+def test_formulas_of_csv_begin_with_an_apostrophe(name: str) -> None:
+    """Full-width signs too: some spreadsheets take them for the plain ones."""
+    assert f"'{name}" == escape_csv(name)
+    assert "x=1" == escape_csv("x=1")
 
 
 def test_numbers_that_print_the_same_are_all_best() -> None:

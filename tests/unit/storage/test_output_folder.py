@@ -368,3 +368,34 @@ def test_links_in_the_place_of_unfinished_files_are_not_followed(tmp_path: Path)
         pass
     write_whole(tmp_path / "out.txt", "text")
     assert ["mine", "text"] == [(tmp_path / name).read_text() for name in ("mine", "out.txt")]
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without file locks, where os.kill ends a process."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("not on Windows")
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(output.fcntl, "flock", refuse)
+    monkeypatch.setattr(os, "kill", refuse)
+
+
+@pytest.mark.usefixtures("windows")
+def test_outputs_without_file_locks(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    with pytest.raises(FileExistsError, match="exists already"):
+        write(tmp_path / "out", "new")
+    write(tmp_path / "out", "new", force=True)
+    assert {"file": "new"} == contents(tmp_path / "out")
+    with atomic_file(tmp_path / "file") as partial:
+        partial.write_text("whole", encoding="utf-8")
+    assert {"file", "out"} == {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.usefixtures("windows")
+def test_without_a_way_to_ask_every_other_process_is_alive(tmp_path: Path) -> None:
+    partial_with_lock(tmp_path / "out", f"{socket.gethostname()} 4194305")
+    with pytest.raises(FileExistsError, match="empty the file"):
+        write(tmp_path / "out", "new")

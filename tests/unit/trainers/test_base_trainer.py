@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from vocabshift.progress import peak_rss_bytes
 from vocabshift.storage.outcome import config_hash
 from vocabshift.trainers.base import (
     Stopwatch,
     check_positive,
     check_vocab_size,
     config_of,
-    peak_rss_bytes,
 )
 from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.trainers.superword import SuperwordTrainer

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.progress import cores
 from vocabshift.storage.hub import is_there
 from vocabshift.tokenizer.batch_encoding import (
     LazyEncodings,
@@ -56,8 +57,7 @@ def hf_tokenizer(source: TokenizerLike) -> PreTrainedTokenizerFast:
     that is not BPE, or whose `Encoder.engine` is "tokenizers". Changes by transformers'
     methods, of the template, the normalizer and the pre-tokenizer are seen at the next call; those
     of tokens that are made in `backend_tokenizer` itself, and do not change their number, are not.
-    Threads are used for a batch as `tokenizers` uses them: see
-    TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS.
+    Threads are as of `tokenizers`, for a batch: see TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS.
 
     `source`: a folder or Hub name; or what `load_tokenizer` and `Encoder` take besides (a file, a
     `Tokenizer`), of which a PreTrainedTokenizerFast is made; or a fast tokenizer of transformers,
@@ -297,4 +297,4 @@ def _threads() -> int:
         return 1
     if wanted is not None and wanted.lower() in ("", "off", "false", "f", "no", "n", "0"):
         return 1
-    return int(os.environ.get("RAYON_NUM_THREADS") or 0) or len(os.sched_getaffinity(0))
+    return int(os.environ.get("RAYON_NUM_THREADS") or 0) or cores()
