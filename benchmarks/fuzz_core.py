@@ -2,12 +2,15 @@
 
     python benchmarks/fuzz_core.py build/fuzz --minutes 5
     python benchmarks/fuzz_core.py build/fuzz --minutes 120 --only regex train --record
+    python benchmarks/fuzz_core.py build/fuzz --until-quiet 30 --record
 
 The targets are the programs of `cpp/fuzz`, built with the address and undefined-behaviour
 sanitizers. Two run at a time. They begin with our sample texts and named patterns and keep what
 reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and without that folder
 the same inputs come in the same order. Prints executions, edges reached and findings; a finding
-ends the run with an error and the command that repeats it. `--record` adds the executions to
+ends the run with an error and the command that repeats it. With `--until-quiet 30` each target runs
+for 30 minutes again and again, until one such run met no new edge, or 200 million inputs were tried
+since the first. `--record` adds the executions to
 `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
 """
 
@@ -31,6 +34,7 @@ HERE = Path(__file__).parent
 RECORD, RESULTS = HERE / "fuzz_core.jsonl", HERE / "RESULTS.md"
 MOST_BYTES = 1024  # of an input: what goes wrong goes wrong in short texts
 AT_A_TIME = 2
+ENOUGH = 200_000_000  # executions of a target
 TABLE = re.compile(r"(<!-- fuzz -->\n).*?(<!-- /fuzz -->)", flags=re.DOTALL)
 
 
@@ -44,6 +48,7 @@ class Run:
     edges: int
     finding: str  # the file with the input; "" for none
     date: str
+    new_edges: int | None = None  # that the corpus it began with does not reach
 
 
 def targets(build: Path) -> dict[str, Path]:
@@ -96,6 +101,7 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
         r"^#(\d+)", log, re.M
     )
     edges = re.findall(r"cov: (\d+)", log)
+    at_first = re.search(r"INITED cov: (\d+)", log)
     written = re.findall(r"Test unit written to (\S+)", log)
     finding = written[-1] if written else (str(findings / "log") if done.returncode else "")
     date = datetime.date.today().isoformat()
@@ -106,12 +112,26 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
         max(map(int, edges), default=0),
         finding,
         date,
+        None if at_first is None else max(map(int, edges)) - int(at_first[1]),
     )
+
+
+def until_quiet(target: str, program: Path, build: Path, seconds: int, seed: int) -> list[Run]:
+    """Runs of a target, up to the first that met no new edge, or ENOUGH inputs; or a finding."""
+    runs: list[Run] = []
+    while not runs or (runs[-1].new_edges and not runs[-1].finding):
+        runs.append(run(target, program, build, seconds, seed))
+        if sum(each.executions for each in runs) >= ENOUGH:
+            break
+    return runs
 
 
 def table(runs: list[Run]) -> str:
     """Markdown, all runs of a target together."""
-    lines = ["| target | executions | hours | edges | open findings |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| target | executions | hours | edges | new in the last run | open findings |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     by_target: dict[str, list[Run]] = {}
     for each in runs:
         by_target.setdefault(each.target, []).append(each)
@@ -119,10 +139,18 @@ def table(runs: list[Run]) -> str:
         hours = sum(each.seconds for each in own) / 3600
         lines.append(
             f"| {target} | {sum(each.executions for each in own):,} | {hours:.2f} "
-            f"| {max(each.edges for each in own):,} | {int(bool(own[-1].finding))} |"
+            f"| {max(each.edges for each in own):,} | {_last(own[-1])} "
+            f"| {int(bool(own[-1].finding))} |"
         )
-    lines.append(f"| all | {sum(each.executions for each in runs):,} | | | |")
+    lines.append(f"| all | {sum(each.executions for each in runs):,} | | | | |")
     return "\n".join(lines)
+
+
+def _last(last: Run) -> str:
+    """New edges of a run, and how long it was."""
+    if last.new_edges is None:
+        return "–"
+    return f"{last.new_edges:,} in {last.seconds / 60:.0f} min"
 
 
 def main() -> None:
@@ -130,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path, help="where cmake built the targets")
     parser.add_argument("--minutes", type=float, default=5, help="for all targets together")
+    parser.add_argument("--until-quiet", type=float, metavar="MINUTES", help="of each target")
     parser.add_argument("--only", nargs="+", help="these targets")
     parser.add_argument(
         "--seed", type=int, default=0, help="of what is drawn (0: another each time)"
@@ -143,12 +172,15 @@ def main() -> None:
             f"{options.build} has no target {missing}; there are {', '.join(programs)}"
         )
     seconds = max(1, round(options.minutes * 60 * min(AT_A_TIME, len(names)) / len(names)))
+
+    def of(name: str) -> list[Run]:
+        fixed = name, programs[name], options.build
+        if options.until_quiet is None:
+            return [run(*fixed, seconds, options.seed)]
+        return until_quiet(*fixed, round(options.until_quiet * 60), options.seed)
+
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        runs = list(
-            pool.map(
-                lambda name: run(name, programs[name], options.build, seconds, options.seed), names
-            )
-        )
+        runs = [each for own in pool.map(of, names) for each in own]
     print(table(runs))
     if options.record:
         with RECORD.open("a", encoding="utf-8") as out:
