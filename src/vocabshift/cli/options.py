@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError with the message and the command that prints the help."""
         if choice := _CHOICE.search(message):
-            known = choice["known"].split(", ")  # in quotes before Python 3.12
+            known = choice["known"].split(", ")  # in quotes or not: it depends on Python
             message += _near(choice["given"], [name.strip("'") for name in known])
         raise UsageError(f"{message} (see: {self.prog} --help)")
 

@@ -234,7 +234,8 @@ def _sync(path: Path) -> dict[str, tuple[int, int]]:
         raise FileNotFoundError(f"nothing was written at {path}")
     described = {}
     for name, file in _files(path).items():
-        with file.open("r+b") as stream:  # Windows syncs what is open to write
+        # Windows syncs only what is open for writing; a linked file may be read-only.
+        with file.open("r+b" if sys.platform == "win32" else "rb") as stream:
             os.fsync(stream.fileno())
         described[name] = (file.stat().st_size, _checksum(file))
     for folder in [path, *path.rglob("*")]:

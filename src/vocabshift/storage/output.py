@@ -131,7 +131,7 @@ def _alone(partial: Path) -> Iterator[None]:
     in_use = FileExistsError(f"{partial} was just taken by another process; wait for it")
     descriptor = os.open(partial, os.O_RDONLY)
     try:
-        if not _is_locked(descriptor):
+        if not _locked(descriptor):
             raise in_use
         try:
             is_same = os.path.samestat(os.fstat(descriptor), partial.stat())
@@ -147,8 +147,8 @@ def _alone(partial: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_locked(descriptor: int) -> bool:
-    """Lock an open file or folder; false if another process has the lock.
+def _locked(descriptor: int) -> bool:
+    """Lock an open file or folder; whether that went well, no other process having it.
 
     Where there are no file locks (Windows, some network disks), two simultaneous starts go
     unnoticed.
@@ -266,7 +266,7 @@ def atomic_file(
     if partial.is_symlink():  # it would be followed
         raise FileExistsError(f"{partial} is a link; remove it")
     with partial.open("ab") as stream:
-        if not _is_locked(stream.fileno()):
+        if not _locked(stream.fileno()):
             raise FileExistsError(f"{partial} is being written by another process")
         if sys.platform == "win32":
             stream.close()  # an open file could not be renamed
