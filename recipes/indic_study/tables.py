@@ -254,6 +254,7 @@ def _overlaps(one: Path, other: Path) -> dict[str, float]:
     return {
         script: 100 * len(both[0][script] & both[1][script]) / min(len(of[script]) for of in both)
         for script in SCRIPTS
+        if all(of[script] for of in both)
     }
 
 

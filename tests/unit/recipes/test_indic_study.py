@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+import vocabshift as vs
 from vocabshift.results import Result, Results
 
 RECIPES = Path(__file__).resolve().parents[3] / "recipes"
@@ -142,3 +143,28 @@ def test_clusters_of_languages_that_share_words_in_latin_letters(program: Progra
         module.clusters_of(latin, [4], options)
     clusters, _ = module.clusters_of(latin, [2], options)
     assert "hi, gu · ta, ml" == module.written(clusters[2])
+
+
+def test_overlap_by_script_is_a_share_of_the_smaller_vocabulary(
+    program: Program, tmp_path: Path
+) -> None:
+    """Of whole characters: the bytes of Devanagari that both have are no tokens of a script."""
+    module = program("indic_study/tables.py")
+    texts = {"one": ["जल जल घर घर"], "two": ["जल जल वन वन वन"]}
+    for name, lines in texts.items():
+        trainer = vs.BpeTrainer(vocab_size=268)
+        trainer.train(vs.Corpus.from_texts({"hi": lines})).save_pretrained(tmp_path / name)
+    found = module._overlaps(tmp_path / "one", tmp_path / "two")
+    spelled = [
+        {
+            data.decode()
+            for data in vs.load_tokenizer(tmp_path / name).token_bytes.values()
+            if "\u0900" <= data.decode(errors="ignore").strip()[:1] <= "\u097f"
+            and data.decode(errors="ignore").encode() == data
+        }
+        for name in texts
+    ]
+    both = 100 * len(spelled[0] & spelled[1]) / min(map(len, spelled))
+    assert both == pytest.approx(found["Devanagari"])
+    assert 0 < both < 100
+    assert {"Devanagari", "Other"} == found.keys()
