@@ -157,8 +157,9 @@ def main() -> None:
     """Run the targets, and print what they did."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path, help="where cmake built the targets")
-    parser.add_argument("--minutes", type=float, default=5, help="for all targets together")
-    parser.add_argument("--until-quiet", type=float, metavar="MINUTES", help="of each target")
+    long = parser.add_mutually_exclusive_group()
+    long.add_argument("--minutes", type=float, default=5, help="for all targets together")
+    long.add_argument("--until-quiet", type=float, metavar="MINUTES", help="of each target")
     parser.add_argument("--only", nargs="+", help="these targets")
     parser.add_argument(
         "--seed", type=int, default=0, help="of what is drawn (0: another each time)"

@@ -19,8 +19,9 @@ from curve_rows import METHODS, Put, of_curves
 from multilingual import together
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import Row, made, shown, sources_of
+from rows import Row, by_label, made, shown, sources_of
 
+from vocabshift.text.corpus import Corpus
 from vocabshift.workflows.tokenizers import load_named
 
 COMMAND = "recipes/continued_bpe/run.sh"
@@ -130,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", required=True, help="words for the text")
-    parser.add_argument("--texts", type=Path, nargs="+", required=True, help="that were measured")
+    parser.add_argument("--texts", metavar="SPEC", nargs="+", required=True, help="measured text")
     parser.add_argument("--tokenizers", nargs="+", required=True, help="that were extended")
     args = parser.parse_args()
     out, tables, curves = args.out, Tables(), load(args.out / "curves")
@@ -149,7 +150,7 @@ def main() -> None:
                 tables.put("together", name, label, value)
     rows = tables.rows()
     names = dict.fromkeys(row["table"] for row in rows)
-    texts = {file.stem: file.read_text(encoding="utf-8").splitlines() for file in args.texts}
+    texts = by_label(Corpus.from_specs(args.texts).texts())
     sources = sources_of(texts, load_named(args.tokenizers))
     rows += [made(name, COMMAND, args.size, None) | sources for name in names]
     for row in rows:

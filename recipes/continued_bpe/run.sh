@@ -127,7 +127,7 @@ vocabshift evaluate "$FIRST" "${TOGETHER[@]}" --text "${PARALLEL[@]}" "${CODE[@]
   --metrics bytes_per_token --output "$OUT/results.jsonl" --force $THREADS >/dev/null
 
 # 6. The rows of all tables.
-"$PYTHON" $HERE/paper.py "$OUT" --size "$SIZE_OF_TEXT" --texts "$FLORES"/*.txt \
+"$PYTHON" $HERE/paper.py "$OUT" --size "$SIZE_OF_TEXT" --texts "${PARALLEL[@]}" \
   --tokenizers "${CUT[@]}" ${WHOLE[@]+"${WHOLE[@]}"} >"$OUT/tables.jsonl"
 "$PYTHON" $HERE/tables.py "$OUT/tables.jsonl" | tee "$OUT/tables.md"
 if [ -n "${RECORD:-}" ]; then

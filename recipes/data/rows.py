@@ -71,6 +71,14 @@ def sources(measured: Iterable[Row]) -> Row:
     return found
 
 
+def by_label(texts: Iterable[tuple[str | None, str]]) -> dict[str, list[str]]:
+    """Documents as `Corpus.texts` gives them, by label."""
+    found: dict[str, list[str]] = {}
+    for label, text in texts:
+        found.setdefault(str(label), []).append(text)
+    return found
+
+
 def sources_of(texts: Mapping[str, Iterable[str]], tokenizers: Mapping[str, Any]) -> Row:
     """The same of lines by label and of loaded tokenizers by name, of any kind."""
     from vocabshift.evaluation.lines.subject import checksum_of

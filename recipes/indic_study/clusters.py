@@ -25,7 +25,7 @@ from vocabshift.trainers.clusters import ClusterOptions, Clusters, by_kmeans
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
 from iso15919 import transliterated
-from rows import made, put, shown, sources_of
+from rows import by_label, made, put, shown, sources_of
 
 TABLE = "indic_study-14"
 Words = Mapping[str, Counter[str]]
@@ -84,9 +84,7 @@ def main() -> None:
             {"table": TABLE, "row": name, "values": {**values, "pieces together": n_pieces}}
         )
     seconds = round(time.process_time() - start)
-    texts: dict[str, list[str]] = {}
-    for label, text in corpus_of(args.corpus, args).texts():
-        texts.setdefault(str(label), []).append(text)
+    texts = by_label(corpus_of(args.corpus, args).texts())
     how = made(TABLE, "recipes/indic_study/iso.sh", args.size, float(seconds))
     rows.append(how | sources_of(texts, {}))
     args.out.write_text("".join(shown(row) + "\n" for row in rows), encoding="utf-8")

@@ -239,13 +239,13 @@ class Study:
     def rows(self) -> list[Row]:
         """Of all tables."""
         return [
-            {"table": f"indic_study-{number}".replace("_1", "-1"), "row": column, "values": values}
+            {"table": f"indic_study-{number}", "row": column, "values": values}
             for number in NUMBERS
-            for column, values in getattr(self, f"table_{number}")().items()
+            for column, values in getattr(self, f"table_{number}".replace("-", "_"))().items()
         ]
 
 
-NUMBERS = (1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 18, "figure_1", 19)
+NUMBERS = (1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 18, "figure-1", 19)
 
 
 def _overlaps(one: Path, other: Path) -> dict[str, float]:

@@ -20,7 +20,7 @@ from vocabshift.text.corpus import Corpus
 from vocabshift.workflows.tokenizers import load_named
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
-from rows import made, put, shown, sources_of
+from rows import by_label, made, put, shown, sources_of
 
 COMMAND = "recipes/ist/ablate.sh"
 N_BYTES = 256
@@ -37,14 +37,6 @@ def budget(folder: Path, script: str) -> int:
     """Tokens that a stacked vocabulary gave to a script, the bytes included."""
     [part] = [part for part in figures(folder)["scripts"] if part["script"] == script]
     return N_BYTES + int(part["budget"])
-
-
-def lines_of(specs: list[str]) -> dict[str, list[str]]:
-    """Documents by language."""
-    lines: dict[str, list[str]] = {}
-    for language, text in Corpus.from_specs(specs).texts():
-        lines.setdefault(str(language), []).append(text)
-    return lines
 
 
 def of_text(lines: dict[str, list[str]]) -> list[dict[str, Any]]:
@@ -89,7 +81,7 @@ def main() -> None:
     elif args.what == "megabytes":
         print(f"{figures(args.tokenizer)['training_bytes'] / 1e6:.3g} MB")
     else:
-        lines = lines_of(args.text)
+        lines = by_label(Corpus.from_specs(args.text).texts())
         text, vocabulary = how_made(args.tokenizer)
         text |= sources_of(lines, {})
         vocabulary |= sources_of({}, load_named([args.tokenizer]))

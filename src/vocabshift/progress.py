@@ -1,4 +1,4 @@
-"""How far long work is, the one signature of every `progress` argument, and what it may take."""
+"""Long work: the one signature of every `progress` argument, its cores and its memory."""
 
 from __future__ import annotations
 

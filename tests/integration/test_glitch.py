@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -153,23 +154,31 @@ def test_pages_escape_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "<script" not in files[1].read_text()
 
 
+def initial_model(model: Path, folder: Path, step: Callable[[Any], Any]) -> Path:
+    """A copy of the model whose tables differ by `step(table)`."""
+    shutil.copytree(model, folder)
+    tensors = load_file(folder / "model.safetensors")
+    for name in {"model.embed_tokens.weight", "lm_head.weight"} & tensors.keys():
+        tensors[name] = tensors[name] + step(tensors[name])
+    save_file(tensors, folder / "model.safetensors")
+    return folder
+
+
 def test_drift_finds_rows_that_never_moved(
     planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With --initial every other row has moved; unused ones only by what all share."""
-    initial = tmp_path / "initial"
-    shutil.copytree(planted, initial)
-    tensors = load_file(initial / "model.safetensors")
     tokenizer = load_tokenizer(planted)
     still = [*our_unused(tokenizer), *planted_ids(tokenizer)]
     random = np.random.default_rng(0)
-    for name in ("model.embed_tokens.weight", "lm_head.weight"):
-        if name in tensors:
-            step = random.normal(size=tensors[name].shape).astype(np.float32)
-            step[still] *= 0.01
-            step[planted_ids(tokenizer)] *= 0.5
-            tensors[name] = tensors[name] + step
-    save_file(tensors, initial / "model.safetensors")
+
+    def step(table: Any) -> Any:
+        moved = random.normal(size=table.shape).astype(np.float32)
+        moved[still] *= 0.01
+        moved[planted_ids(tokenizer)] *= 0.5
+        return moved
+
+    initial = initial_model(planted, tmp_path / "initial", step)
     found = glitch(capsys, planted, "--initial", initial, "--indicator", "drift")
     suspect = {r["id"] for r in found["tokens"] if r["is_suspect"] and r["class"] == "ordinary"}
     assert set(planted_ids(tokenizer)) == suspect
@@ -184,13 +193,11 @@ def test_rows_that_were_held_are_not_suspect(
     planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """After a run of new rows alone, old ones are neither suspect nor to be pruned."""
-    initial = tmp_path / "initial"
-    shutil.copytree(planted, initial)
-    tensors = load_file(initial / "model.safetensors")
-    for name in ("model.embed_tokens.weight", "lm_head.weight"):
-        if name in tensors:
-            tensors[name][300:] += 1
-    save_file(tensors, initial / "model.safetensors")
+
+    def step(table: Any) -> Any:
+        return (np.arange(len(table)) >= 300).astype(np.float32)[:, None]
+
+    initial = initial_model(planted, tmp_path / "initial", step)
     found = glitch(capsys, planted, "--initial", initial, "--indicator", "drift")
     assert 300 == found["summary"]["drift"]["n_held"]
     assert "training held them" in found["summary"]["notes"][0]

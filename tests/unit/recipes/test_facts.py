@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import vocabshift as vs
+
 
 def test_facts_of_text_by_language(program, tmp_path: Path) -> None:
     (tmp_path / "hi.txt").write_text("एक दो\nतीन\n", encoding="utf-8")
     (tmp_path / "en.txt").write_text("one\n", encoding="utf-8")
     specs = [f"{name}={tmp_path / name}.txt" for name in ("hi", "en")]
-    facts = program("ist/facts.py")
-    found = {row["row"]: row["values"] for row in facts.of_text(facts.lines_of(specs))}
+    lines = program("data/rows.py").by_label(vs.Corpus.from_specs(specs).texts())
+    found = {row["row"]: row["values"] for row in program("ist/facts.py").of_text(lines)}
     assert {
         "Size (MB)": {"hi": 22e-6, "en": 3e-6},
         "# Lines (K)": {"hi": 0.002, "en": 0.001},
