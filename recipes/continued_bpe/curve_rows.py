@@ -83,8 +83,17 @@ def of_curves(put: Put, curves: list[Figures]) -> None:
                 put("continued_bpe-17", base, before, curve["bytes_per_token"])
                 ceiling = curve["ceiling_bytes_per_token"]
                 put("ceilings", base, curve["language"], ceiling)
+                if base == FIRST and not complete(curve["rows"][-1]):
+                    ran_out(put, curve["language"], curve["rows"][-1])
         elif (base, "kept") in groups:
             repair(put, base, groups[base, "kept"], own)
+
+
+def ran_out(put: Put, language: str, row: Figures) -> None:
+    """What was found of the largest size, where the text has no pairs left."""
+    for method, key in METHODS.items():
+        put("ran-out", f"tokens: {method}", language, row[key]["n_added"])
+        put("ran-out", f"bytes per token: {method}", language, row[key]["bytes_per_token"])
 
 
 def means(put: Put, base: str, pre_tokenizer: str, n: int, rows: dict[str, Figures]) -> None:

@@ -6,10 +6,9 @@
 One JSON file for each way, order and number of tokens goes to OUT; one that is there is not made
 again. `prune`: tokens go and none come. `prune-extend`, `extend-prune`: as many come by continued
 BPE, or --add tokens, in either order of the two. `prune-regen`: as many come from an auxiliary
-tokenizer. The orders of BREAKING stand for what most people do; they are no option of `vocabshift
-prune`, for they leave tokens that nothing can make. Exit status 1 where a line that the base
-returns comes back otherwise, where another order leaves a new or old token unreachable that was
-not, or where the size is not what it was.
+tokenizer. The orders of `naive.py` stand for what most people do. Exit status 1 where a line that
+the base returns comes back otherwise, where another order leaves a new or old token unreachable
+that was not, or where the size is not what it was.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jobs import run_all
 
 from vocabshift.checks.vocabulary import bytes_per_token
@@ -33,7 +31,6 @@ from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.counts import SourceCounts
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.orders import ORDERS
-from vocabshift.pruning.protection import protected
 from vocabshift.pruning.prune import prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.tokenizer.formats.encoder import Encoder
@@ -41,10 +38,13 @@ from vocabshift.tokenizer.formats.load import load_tokenizer
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+import naive
+
 PRUNE_SIZES = (1_000, 4_000, 16_000, 64_000, 112_000)
-SIZES = (1_000, 4_000, 16_000, 64_000)
-BREAKING = ("last-n", "least-frequent")
-TABLE4 = ("leaf-frequency", "merge", "leaf-id", *BREAKING)
+SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 112_000)
+TABLE8_SIZES = (16_000, 32_000, 64_000, 96_000)
+TABLE4 = ("leaf-frequency", "merge", "leaf-id", *naive.ORDERS)
 
 
 @dataclass(frozen=True)
@@ -101,30 +101,12 @@ def auxiliary_of(source: str, text: tuple[str, ...]) -> Auxiliary:
 
 def pruned(base: Tokenizer, job: Job) -> tuple[Tokenizer, int]:
     """Without as many tokens, and how many of these only a tie-break chose."""
-    if job.order in BREAKING:
-        removed, n_ties = breaking(base, job)
+    if job.order in naive.ORDERS:
+        removed, n_ties = naive.removed(base, job.order, job.n_tokens, counts_of(job.mix))
         return base.without(removed), n_ties
     options = PruningOptions(n_tokens=job.n_tokens, order=job.order)
     done = prune_with_report(base, counts_of(job.mix), options, measure=False)
     return done.tokenizer, done.report.n_decided_by_ties
-
-
-def breaking(base: Tokenizer, job: Job) -> tuple[list[int], int]:
-    """The last ids, or the least frequent ones (of equal ones the last): whoever needs them.
-
-    Section 3.2 of the paper calls these naive. Bytes and special tokens stay, so no text is lost;
-    a token that is left with no merge that makes it is unreachable.
-    """
-    in_model = np.zeros(base.row_count, dtype=bool)
-    in_model[list(base.model.vocab.values())] = True
-    last_first = np.flatnonzero(in_model & ~protected(base, base.splits()))[::-1]
-    if job.order == "last-n":
-        return last_first[: job.n_tokens].tolist(), 0
-    counts = counts_of(job.mix).count(base).weighted[last_first]
-    by_count = np.argsort(counts, kind="stable")
-    goes, stays = np.split(counts[by_count], [job.n_tokens])
-    n_ties = int(np.count_nonzero(goes == stays[0])) if len(stays) else 0
-    return last_first[by_count[: job.n_tokens]].tolist(), n_ties
 
 
 def longer(base: Tokenizer, job: Job, way: str) -> Tokenizer:
@@ -201,7 +183,7 @@ def complaints(job: Job, result: dict[str, Any], rows: int) -> list[str]:
     found = []
     if result["lossy"]:
         found.append(f"{result['lossy']} lines do not come back")
-    breaks = job.way == "prune-regen" or job.order in BREAKING
+    breaks = job.way == "prune-regen" or job.order in naive.ORDERS
     if result["newly_unreachable"] and not breaks:
         found.append(f"{result['newly_unreachable']} tokens became unreachable")
     if result["rows"] != rows - result["n_tokens"] + result["n_added"]:
@@ -216,20 +198,21 @@ def main() -> int:
     parser.add_argument("--mix", metavar="SPEC", nargs="+", required=True, help="to prune by")
     parser.add_argument("--extend-with", metavar="SPEC", nargs="*", default=[])
     parser.add_argument("--eval", metavar="SPEC", nargs="+", required=True)
-    parser.add_argument("--orders", nargs="+", choices=(*ORDERS, *BREAKING))
+    parser.add_argument("--orders", nargs="+", choices=(*ORDERS, *naive.ORDERS))
     parser.add_argument("--prune-sizes", type=int, nargs="+", default=PRUNE_SIZES)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--table8-sizes", type=int, nargs="+", default=TABLE8_SIZES)
     parser.add_argument("--add", type=int, default=16_000, help="new tokens of Table 8")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("-j", "--processes", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    orders = args.orders or (*ORDERS, *BREAKING)
+    orders = args.orders or (*ORDERS, *naive.ORDERS)
     ways = [("prune", order, n, 0) for order in orders for n in args.prune_sizes]
     if args.extend_with:
         steps = ("prune-extend", "prune-regen")
         ways += [(way, order, n, n) for way in steps for order in TABLE4 for n in args.sizes]
-        steps, table8 = ("prune-extend", "extend-prune"), [n for n in args.sizes if n >= args.add]
-        ways += [(way, "leaf-frequency", n, args.add) for way in steps for n in table8]
+        steps = ("prune-extend", "extend-prune")
+        ways += [(way, "leaf-frequency", n, args.add) for way in steps for n in args.table8_sizes]
     texts = tuple(args.mix), tuple(args.extend_with), tuple(args.eval)
     jobs = [Job(args.tokenizer, *way, *texts, args.out) for way in dict.fromkeys(ways)]
     results = run_all(run, jobs, args.processes)

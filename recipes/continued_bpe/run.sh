@@ -41,7 +41,7 @@ if [ "${1:-}" = --smoke ]; then
   WHOLE=()
   SIZES=(--sizes 50 100 200)
   PRUNE_SIZES=(--prune-sizes 100 500)
-  FOR_SIZES=(100) ADD=(--add 100) REST=()
+  FOR_SIZES=(100) ADD=(--table8-sizes 100 200 --add 100) REST=()
   SIZE_OF_TEXT="our own sample texts"
   ENGLISH=eng ESTONIAN=est HINDI=hin OTHERS=(eng deu est rus code) FOR=(est hin)
   N_WORDS=800 N_SUPERWORDS=100

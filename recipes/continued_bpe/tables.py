@@ -29,6 +29,7 @@ OWN = {
     "lifted": ("Pre-tokenizer kept and repaired: bytes per token, means", 3),
     "lifted-by-language": ("Pre-tokenizer kept and repaired: Llama-3 with 16,000 tokens", 3),
     "ceilings": ("The ceiling: bytes per pre-token", 3),
+    "ran-out": ("Llama-3: tokens found of 32,000 before the text has no pairs left", 3),
     "unchanged": ("Lines that the repair changes", 0),
     "orders": ("Pruning by every order", 4),
     "together": ("One extension of Llama-3 for all, and alone", 3),

@@ -11,6 +11,7 @@ sentences (with the first seed also before training), then by topics: mean of th
 states, one linear layer, all weights trained on train sentences of all languages together. A masked
 model has no bits per byte, for it gives no probability to a text. The encoder is trained by the
 study's settings where these are not of its size. One thread; a run that OUT holds stays.
+OUT/sources.json has the SHA-256 of all texts and of the tokenizers.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from vocabshift.demo.walk import one_thread
 from vocabshift.evaluation.scoring.score import score_documents
 from vocabshift.tokenizer.formats.load import open_tokenizer
 
-sys.path.append(str(Path(__file__).parent))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
 from retrieval import retrieved
+from rows import by_label, sources_of
 
 END, MASK = "<|end|>", "[MASK]"
 KINDS = ("decoder", "encoder")
@@ -250,8 +252,18 @@ def main() -> None:
     args = parser.parse_args()
     args.tasks = [pair(text) for text in args.task]
     args.pairs = [pair(text) for text in args.parallel or ()]
-    texts = [text for _, text in corpus_of(args.corpus, args).texts()]
+    documents = list(corpus_of(args.corpus, args).texts())
+    texts = [text for _, text in documents]
     args.out.mkdir(parents=True, exist_ok=True)
+    read = {f"corpus {name}": own for name, own in by_label(documents).items()}
+    read |= {f"parallel {name}": file.read_text("utf-8").splitlines() for name, file in args.pairs}
+    read |= {
+        f"{split} {name}": [s.text for s in sentences(folder, name, split)]
+        for name, folder in args.tasks
+        for split in ("train", "test")
+    }
+    known = sources_of(read, {Path(f).name: open_tokenizer(f) for f in args.tokenizers})
+    (args.out / "sources.json").write_text(json.dumps(known) + "\n", encoding="utf-8")
     for seed in range(args.seeds):
         for kind in args.kinds:
             for folder in args.tokenizers:

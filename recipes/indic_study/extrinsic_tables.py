@@ -305,7 +305,8 @@ def main() -> None:
     names = [
         name for name in ("extrinsic", TABLE_21, OTHERS) if any(r["table"] == name for r in rows)
     ]
-    rows += [made(name, command, args.size, seconds) for name in names]
+    sources = json.loads((args.out / "sources.json").read_text(encoding="utf-8"))
+    rows += [made(name, command, args.size, seconds) | sources for name in names]
     text = "".join(f"{shown(row)}\n" for row in rows)
     (args.out / "rows.jsonl").write_text(text, encoding="utf-8")
     print("\n\n".join(tables([json.loads(line) for line in text.splitlines()]).values()))

@@ -4,8 +4,8 @@
     python recipes/indic_study/front.py results.jsonl --table front-64000 --size "100 MB" \\
         -o rows.jsonl
 
-Writes the rows of `results.jsonl` here, of which `tables` makes Markdown. The spread is that of
-tokens per line, which over parallel text is that of the totals.
+Writes the rows of `results.jsonl` here, of which `tables` makes Markdown. The spread is that of the
+tokens of all lines, so that a text may be parallel as a whole and not by line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _MEANS = ("fertility", "Gini", "CV")
 
 def values_of(results: Results, subject: str, languages: Sequence[str]) -> list[float]:
     """Mean fertility, Gini, coefficient of variation."""
-    totals = [results.value(subject, label, "tokens_per_line") for label in languages]
+    totals = [
+        row.value * row.n
+        for label in languages
+        for row in results.where(subject=subject, language=label, metric="tokens_per_line")
+    ]
     fertility = mean(results.value(subject, label, "fertility") for label in languages)
     return [fertility, float(gini(totals)), float(coefficient_of_variation(totals))]
 
@@ -63,7 +67,7 @@ def rows_of(results: Results, table: str) -> list[Row]:
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Markdown by name, of the rows that `rows_of` makes and of those written by hand."""
+    """Markdown by name, of the rows that `rows_of` makes."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         if row["table"].startswith("front-"):
@@ -73,19 +77,19 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
     for table, of in found.items():
         if table.endswith("-languages"):
             continue
-        counted = found.get(f"{table}-languages", {}).get("languages")
-        title = "Other ways"
-        if counted is not None:
-            title = f"{counted['languages']} languages, {counted['of them Indian']} of them Indian"
-        text = f"### {title}\n\n{_table(of, _DIGITS if counted else 3)}"
+        counted = found[f"{table}-languages"]["languages"]
+        title = f"{counted['languages']} languages, {counted['of them Indian']} of them Indian"
+        if table.endswith("-declaration"):
+            title = f"The Declaration of Human Rights: {title}"
+        text = f"### {title}\n\n{_table(of)}"
         made_of[table] = f"{text}\n\n*{how(own[table])}.*" if table in own else text
     return made_of
 
 
-def _table(rows: dict[str, dict[str, float]], digits: int) -> str:
-    """`digits` for means, which come first, and two for the fertility of one language."""
+def _table(rows: dict[str, dict[str, float]]) -> str:
+    """Four digits for means, which come first, and two for the fertility of one language."""
     columns = sorted({name for own in rows.values() for name in own}, key=_order)
-    places = {name: digits if name.split(": ")[-1] in _MEANS else 2 for name in columns}
+    places = {name: _DIGITS if name.split(": ")[-1] in _MEANS else 2 for name in columns}
     cells = [
         [row, *(f"{own[name]:.{places[name]}f}" if name in own else "–" for name in columns)]
         for row, own in rows.items()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Recipe vocabshift beside IST and Matra, and without each of its parts: mean fertility and the
-# spread of token totals over languages of parallel text, at one size and on one sample.
+# Recipe vocabshift beside IST and Matra, without each of its parts, and in other ways: mean fertility
+# and the spread of token totals over languages of parallel text, at one size and on one sample; then
+# on the Declaration of Human Rights, which influenced no choice.
 #
 #   recipes/indic_study/front.sh                                     64,000 tokens, 100 MB
 #   VOCAB=200000 MB=0 OUT=runs/front-200k recipes/indic_study/front.sh
@@ -27,10 +28,12 @@ if [ "${1:-}" = --smoke ]; then
   prepare_sample_texts
   VOCAB=2000
   ENGLISH=eng
+  EUROPEAN=(eng deu est)
   cut_to_same_length
 else
   prepare_shared_text
   ENGLISH=en
+  EUROPEAN=(en de et)
   TRAIN=$(sampled "$MB")
 fi
 lines_into PARALLEL specs "$EVAL/sib200-flores"
@@ -64,20 +67,40 @@ if [ -n "$PARTS" ]; then
     --stage2-pre-tokenizer ist-stage2
   learn nfc-no-superwords --recipe vocabshift --normalizer nfc --transition 1
   learn nfc-transition-0.8 --recipe vocabshift --normalizer nfc --transition 0.8
+  # Two stages as in IST, cut by the patterns of vocabshift: what do equal characters add?
+  PATTERNS=(--recipe ist --pre-tokenizer indic --stage2-pre-tokenizer indic-stage2)
+  learn nfc-ist-patterns "${PATTERNS[@]}" --normalizer nfc --sampling-alpha 0.7
+  # Other ways, for the Declaration.
+  learn balance-1 --recipe vocabshift --balance 1
+  for weight in 2 3; do
+    lines_into CORPUS specs "$TRAIN" "${EUROPEAN[@]/%/=$weight}"
+    learn "european-$weight" --recipe vocabshift
+  done
+  CORPUS=("${UNWEIGHTED[@]}")
+  learn ist-patterns-0.5 "${PATTERNS[@]}" --sampling-alpha 0.5
+  learn ist-patterns-0.3 "${PATTERNS[@]}" --sampling-alpha 0.3
 fi
 
 vocabshift check "$OUT/vocabshift" --text "${PARALLEL[@]}" --strict >/dev/null
-vocabshift evaluate "${SUBJECTS[@]}" --text "${PARALLEL[@]}" --parallel $THREADS \
-  --metrics fertility tokens_per_line --output "$OUT/results.jsonl" --force >/dev/null
 SIZE="$VOCAB tokens, $MB MB"
 if [ "$MB" = 0 ]; then SIZE="$VOCAB tokens, all the text"; fi
 COMMAND=recipes/indic_study/front.sh
 if [ "$VOCAB" != 64000 ]; then
   COMMAND="VOCAB=$VOCAB MB=$MB PARTS=$PARTS OUT=runs/$(basename "$OUT") $COMMAND"
 fi
-"$PYTHON" recipes/indic_study/front.py "$OUT/results.jsonl" --table "front-$VOCAB" --size "$SIZE" \
-  --command "$COMMAND" \
-  -o "$OUT/rows.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
+# measure TABLE FILE SPEC…: its rows, of what `evaluate` writes into FILE.
+measure() {
+  local table=$1 file=$2
+  vocabshift evaluate "${SUBJECTS[@]}" --text "${@:3}" $THREADS --metrics fertility tokens_per_line \
+    --output "$file" --force >/dev/null
+  "$PYTHON" recipes/indic_study/front.py "$file" --table "$table" --size "$SIZE" \
+    --command "$COMMAND" -o "$OUT/$table.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
+}
+measure "front-$VOCAB" "$OUT/results.jsonl" "${PARALLEL[@]}" --parallel
+if [ -d "$EVAL/udhr" ]; then # our own sample texts have none
+  lines_into DECLARATION specs "$EVAL/udhr"
+  measure "front-$VOCAB-declaration" "$OUT/declaration.jsonl" "${DECLARATION[@]}"
+fi
 if [ -n "${RECORD:-}" ]; then
   "$PYTHON" recipes/data/record.py recipes/indic_study
 fi
