@@ -17,7 +17,16 @@ from typing import Any
 
 import numpy as np
 import tables
-from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
+from training import (
+    END,
+    Size,
+    arguments,
+    checksums,
+    counts_of,
+    read_lines,
+    report_of,
+    trained_model,
+)
 
 import vocabshift as vs
 from vocabshift.checks.vocabulary import with_unused
@@ -93,7 +102,7 @@ def main() -> None:
             for indicator in INDICATORS:
                 found = judge(folder, counts, planted, indicator)
                 row = {"what": "planted", "kind": kind, "seed": seed, "indicator": indicator}
-                results.append({**row, **found})
+                results.append({**row, **found, **checksums(tokenizer, seen)})
     text = tables.planted(results) + "\n"
     (args.out / "planted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
     (args.out / "planted.md").write_text(text, encoding="utf-8")

@@ -27,6 +27,7 @@ from vocabshift.report.html.glitch import glitch_html
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 from record import Row, add
+from rows import by_label, sources_of
 
 KEY = ("what", "model", "id")
 LONGEST, PARTS, CONTROL = "longest", "parts", "control"
@@ -91,13 +92,16 @@ def main() -> int:
     corpus = vs.Corpus.from_specs(args.corpus, documents="file") if args.corpus else None
     report = find_glitch_tokens(args.model, corpus=corpus)
     report = replace(report, name=args.name or report.name)
+    texts = {} if corpus is None else by_label(corpus.texts())
     groups = chosen(report, args.top, args.controls, args.seed)
     ids = sorted({token_id for group in groups.values() for token_id in group})
     print(f"{len(ids)} tokens to ask for", file=sys.stderr, flush=True)
     model = load_causal_model(args.model, dtype="float32")
     report = replace(report, verification=verify(model, report.tokenizer, ids, progress=_progress))
     args.output.mkdir(parents=True, exist_ok=True)
-    add(args.output / "results.jsonl", rows_of(report, groups), key=KEY)
+    rows = rows_of(report, groups)
+    rows[0] |= sources_of(texts, {report.name: report.tokenizer})
+    add(args.output / "results.jsonl", rows, key=KEY)
     tokens = token_rows(report)
     page = glitch_html(summary(report, tokens), tokens)
     (args.output / "glitch.html").write_text(page, encoding="utf-8")

@@ -17,7 +17,16 @@ from typing import Any
 
 import numpy as np
 import tables
-from training import END, Size, arguments, counts_of, read_lines, report_of, trained_model
+from training import (
+    END,
+    Size,
+    arguments,
+    checksums,
+    counts_of,
+    read_lines,
+    report_of,
+    trained_model,
+)
 
 import vocabshift as vs
 from vocabshift.checks.vocabulary import with_unused
@@ -81,7 +90,7 @@ def main() -> None:
         for seed in args.seeds:
             folder = args.out / f"superwords-{name}-{seed}"
             trained_model(tokenizer, lines, size, folder, tied=True, seed=seed)
-            found = judge(folder, tokenizer, lines, size)
+            found = judge(folder, tokenizer, lines, size) | checksums(tokenizer, lines)
             results.append({"what": "superwords", "tokenizer": name, "seed": seed, **found})
     text = tables.superwords(results) + "\n"
     (args.out / "superwords.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))

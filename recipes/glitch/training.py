@@ -17,6 +17,8 @@ import numpy as np
 from vocabshift.cpt.loop import LoopConfig, Phase, pretrain
 from vocabshift.evaluation.glitch.find import find_glitch_tokens
 from vocabshift.evaluation.glitch.summary import summary, token_rows
+from vocabshift.evaluation.lines.subject import checksum_of
+from vocabshift.results import sha256_of
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
@@ -66,6 +68,11 @@ def counts_of(tokenizer: Tokenizer, lines: list[str]) -> Any:
     """(rows,) how often the lines have each id."""
     ids, _ = Encoder(tokenizer).encode_batch(lines)
     return np.bincount(ids, minlength=tokenizer.row_count)
+
+
+def checksums(tokenizer: Tokenizer, lines: list[str]) -> dict[str, str]:
+    """SHA-256 of a tokenizer and of the lines that a model learned, as results name them."""
+    return {"tokenizer_sha256": checksum_of(tokenizer), "text_sha256": sha256_of(lines)}
 
 
 def trained_model(

@@ -37,7 +37,7 @@ from vocabshift.workflows.tokenizers import load_named
 
 sys.path += [str(Path(__file__).parents[1] / "data"), str(Path(__file__).parents[2] / "benchmarks")]
 from encode import with_tiktoken
-from rows import Row, made, shown, sources_of
+from rows import Row, made, shown, sources, sources_of
 
 TERMINALS = (*SentencePolicy().terminals, ".", "\n")
 _WORD = r"\p{L}\p{M}\p{N}_"  # `re` has no vowel signs in \w
@@ -170,7 +170,10 @@ def main() -> None:
     if args.what == "bins":
         size = "Ranks in the training text"
     how = made(rows[0]["table"], "recipes/matra/open.sh", size, None)
-    if args.what != "bins":  # its file of counts has no checksums
+    if args.what == "bins":
+        measured = Path(args.paths[0]).read_text(encoding="utf-8").splitlines()
+        how |= sources(map(json.loads, measured))
+    else:
         how |= sources_of({"all": texts} if texts else {}, load_named(args.paths))
     for row in [*rows, how]:
         print(shown(row))
