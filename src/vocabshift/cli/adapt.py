@@ -55,8 +55,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "taken out and learned again": result["n_relearned"],
         "removals decided by ties": pruning["n_decided_by_ties"],
         **(show_names(console, result) if "by_name" in result else {}),
-        "vocabulary": result["vocab_size"],
-        "rows of a model": result["rows"],
+        "tokens of the model": result["vocab_size"],
+        "embedding rows": result["rows"],
         **lost_facts(result),
     }
     out = result["out"]

@@ -242,8 +242,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     if "by_name" in result:
         facts |= show_names(console, result)
     facts |= {
-        "vocabulary": result["vocab_size"],
-        "rows of a model": result["row_count"],
+        "tokens of the model": result["vocab_size"],
+        "embedding rows": result["row_count"],
         **lost_facts(result),
     }
     if "superwords" in result:

@@ -207,7 +207,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         "removed": result["n_removed"],
         "decided by a tie alone": result["n_decided_by_ties"],
         "could have been removed": result["n_removable"],
-        "vocabulary": result["vocab_size"],
+        "tokens of the model": result["vocab_size"],
         "embedding rows": result["rows"],
         "unreachable, before": result["unreachable_before"],
         "unreachable, after": result["unreachable_after"],

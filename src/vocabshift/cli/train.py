@@ -154,7 +154,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "written to": result["out"],
         "recipe": result["recipe"],
         **deployable_facts(result),
-        "vocabulary": result["vocab_size"],
+        "tokens of the model": result["vocab_size"],
         "merges": merges,
         "superwords": result["superwords"],
         "tokens of the corpus": result["training_tokens"],

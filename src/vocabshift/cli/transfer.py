@@ -209,7 +209,7 @@ def _show_gguf(result: dict[str, Any], console: Console) -> None:
 
     facts = {
         "written to": result["out"],
-        "vocabulary": result["vocab_size"],
+        "tokens, added ones too": result["vocab_size"],
         "rows copied": result["n_copied"],
         "rows dropped": result["n_removed"],
         "ids that moved": result["n_moved"],
@@ -231,7 +231,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         console.print(_table(result["tried"]))
     facts = {
         "written to": result["out"],
-        "vocabulary": result["vocab_size"],
+        "tokens, added ones too": result["vocab_size"],
         "embedding rows": result["rows"],
         "rows copied": result["n_copied"],
         f"rows made ({result['init']})": result["n_initialized"],
