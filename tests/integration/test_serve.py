@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,11 @@ Running = tuple[dict[str, Any], subprocess.Popen[str]]
 
 
 @contextmanager
-def running(tokenizers: list[Path]) -> Iterator[Running]:
+def running(
+    tokenizers: list[Path], program: Sequence[str] = ("-m", "vocabshift")
+) -> Iterator[Running]:
     """The command with --json, when it has told its address."""
-    words = [sys.executable, "-m", "vocabshift", "serve", *map(str, tokenizers), "--json"]
+    words = [sys.executable, *program, "serve", *map(str, tokenizers), "--json"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -109,6 +112,74 @@ def test_another_host_is_refused_over_the_wire(url: str) -> None:
         urllib.request.urlopen(request, timeout=30)
     with found.value:
         assert 403 == found.value.code
+
+
+IMPATIENT = """
+from vocabshift.cli.main import main
+from vocabshift.playground import app
+app.HEADER_SECONDS, app.BODY_SECONDS, app.ANSWER_SECONDS = 1.0, 0.0, 1.0
+raise SystemExit(main())
+"""
+
+GET = "GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n"
+
+
+def drip(connection: socket.socket, byte: bytes) -> bytes:
+    """Send one byte after the other until the server ends the connection; what it said by then."""
+    said = b""
+    connection.settimeout(0.02)
+    for _ in range(3_000):
+        try:
+            connection.sendall(byte)
+            part = connection.recv(1 << 16)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return said
+        if not part:
+            return said
+        said += part
+    raise AssertionError("a minute of single bytes, and the server waits for more")
+
+
+def test_a_client_that_never_ends_its_request_is_cut_off(tokenizers: list[Path]) -> None:
+    """Single bytes of a header, also after an answer, and of a body that nobody reads; meanwhile
+    others are answered."""
+    with running(tokenizers, ("-c", IMPATIENT)) as (told, process):
+        port = int(told["url"].rstrip("/").rpartition(":")[2])
+        get = GET.format("/", port)
+        refused = get.replace("GET", "POST", 1)[:-2] + "Content-Length: 1000000\r\n\r\n"
+        for first, answer in (
+            ("GET / HT", b""),
+            (get, b"HTTP/1.1 200"),
+            (refused, b"HTTP/1.1 403"),
+        ):
+            with (
+                socket.create_connection(("127.0.0.1", port)) as slow,
+                socket.create_connection(("127.0.0.1", port)) as silent,
+            ):
+                slow.sendall(first.encode())
+                with urllib.request.urlopen(told["url"], timeout=30) as good:
+                    assert 200 == good.status
+                said = drip(slow, b"a")
+                assert said.startswith(answer)
+                assert (b"" == said) == (b"" == answer)
+                silent.settimeout(60)
+                assert b"" == silent.recv(1)
+        assert process.poll() is None
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(tokenizers: list[Path]) -> None:
+    """Answers to many requests at once, more than the sockets hold."""
+    with running(tokenizers, ("-c", IMPATIENT)) as (told, _):
+        port = int(told["url"].rstrip("/").rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as deaf:
+            deaf.settimeout(60)
+            with pytest.raises(ConnectionError):
+                for _ in range(1_000):
+                    deaf.sendall(GET.format("/page.js", port).encode() * 1_000)
+        with urllib.request.urlopen(told["url"], timeout=30) as good:
+            assert 200 == good.status
 
 
 Page = Any

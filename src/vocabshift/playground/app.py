@@ -13,7 +13,6 @@ import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -25,11 +24,11 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vocabshift.errors import InvalidTokenizerError
 from vocabshift.evaluation.lines.subject import engine_of
-from vocabshift.playground.page import Panel, Playground, samples_of
-from vocabshift.report.tokenized_line import token_css
+from vocabshift.playground.page import HEADERS, Panel, Playground, page_files, samples_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,31 +41,6 @@ if TYPE_CHECKING:
 # Any web page open in the user's browser can reach a server on the loopback interface: by a name
 # that resolves to 127.0.0.1 (DNS rebinding), by a form, by a script. The checks here prevent this,
 # and the headers restrict the page to its own files.
-
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # innerHTML and similar throw
-        "trusted-types 'none'",
-    )
-)
-
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 _OWN = ("same-origin", "none")  # "none": typed into the address bar
 
@@ -132,15 +106,12 @@ BODY_SECONDS = 30.0
 MOST_CLIENTS = 2_000
 """Connections and requests at a time; the next one gets 503."""
 
-TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-
 
 def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
     """The application; `hosts` are the allowed Host headers, such as "127.0.0.1:8017"."""
     return Starlette(
         routes=[
-            *(_file_route(path, name) for path, name in _files().items()),
-            Route("/token_view.css", _fixed(token_css().encode(), "text/css")),
+            *(Route(path, _fixed(*file)) for path, file in page_files().items()),
             Route("/api/start", partial(_start, playground)),
             Route("/api/tokenize", partial(_tokenize, playground), methods=["POST"]),
             Route("/api/token", partial(_token, playground)),
@@ -148,18 +119,6 @@ def make_app(playground: Playground, *, hosts: frozenset[str]) -> Starlette:
         middleware=[Middleware(Guard, hosts=hosts)],
         exception_handlers={HTTPException: _error_response},
     )
-
-
-def _files() -> dict[str, str]:
-    """File names of the page by URL path."""
-    names = (file.name for file in (files(__package__) / "static").iterdir())
-    kept = sorted(name for name in names if name.rpartition(".")[2] in TYPES)
-    return {"/" if name == "index.html" else f"/{name}": name for name in kept}
-
-
-def _file_route(path: str, name: str) -> Route:
-    body = (files(__package__) / "static" / name).read_bytes()
-    return Route(path, _fixed(body, TYPES[name.rpartition(".")[2]]))
 
 
 def _fixed(body: bytes, media_type: str) -> Any:
@@ -230,6 +189,40 @@ def _error_response(_: Request, error: Exception) -> Response:
 
 LOOPBACK = "127.0.0.1"
 
+HEADER_SECONDS = 10.0
+"""That the headers of a request may take, from the connection or from the answer before it."""
+
+ANSWER_SECONDS = 120.0
+"""That an answer may take, with the time in which the client reads it."""
+
+
+class Connection(H11Protocol):
+    """A connection that ends where its client takes too long; uvicorn would wait for ever."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._waits_for = "IDLE"  # the client's state, as h11 names it
+        self._timer = self.loop.call_later(HEADER_SECONDS, self._end)
+
+    def handle_events(self) -> None:
+        """Handle what arrived; what comes next has a time of its own, which no byte renews."""
+        super().handle_events()
+        state = self.conn.their_state.__name__
+        if state != self._waits_for:
+            self._waits_for = state
+            # The application answers a body that is late, so this waits for it.
+            seconds = {"IDLE": HEADER_SECONDS, "SEND_BODY": BODY_SECONDS + 1}
+            self._timer.cancel()
+            self._timer = self.loop.call_later(seconds.get(state, ANSWER_SECONDS), self._end)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the time too."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _end(self) -> None:
+        self.transport.abort()  # `close` would wait for a client that does not read its answer
+
 
 class LocalServer:
     """A page with an address; requests wait until `run` is called."""
@@ -257,7 +250,7 @@ class LocalServer:
         """Serve until Ctrl-C (or SIGTERM)."""
         config = uvicorn.Config(
             self._app,
-            http="h11",
+            http=Connection,
             ws="none",
             loop="asyncio",
             lifespan="off",

@@ -1,7 +1,7 @@
 """The page's requests and responses as values: the text in all tokenizers, a token, the samples.
 
-Owns how much of a text and of a token is shown, and how malformed text is handled. The values are
-plain, ready for JSON; `app` handles HTTP.
+Owns how much of a text and of a token is shown, how malformed text is handled, and the page's files
+with the headers that keep it to them. The values are plain, ready for JSON; `app` handles HTTP.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from vocabshift.evaluation.lines.views import TextBorders, id_marks, text_borders, token_marks
+from vocabshift.report.tokenized_line import token_css
 from vocabshift.text.languages import find_language
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
@@ -27,6 +29,45 @@ SLACK = 1000
 
 MOST_SPELLED = 400
 """Characters of a token that the page gets to see, and bytes likewise."""
+
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",  # innerHTML and similar throw
+        "trusted-types 'none'",
+    )
+)
+
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every response: a browser restricts the page to its own files."""
+
+_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Content and media type of each file of the page by its URL path."""
+    found = {"/token_view.css": (token_css().encode(), _TYPES["css"])}
+    for file in (files(__package__) / "static").iterdir():
+        suffix = file.name.rpartition(".")[2]
+        if suffix in _TYPES:
+            path = "/" if file.name == "index.html" else f"/{file.name}"
+            found[path] = (file.read_bytes(), _TYPES[suffix])
+    return found
 
 
 class Panel:

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("starlette", reason="needs the [serve] extra")
 from starlette.testclient import TestClient
 
-from vocabshift.playground.app import HEADERS, hosts_of, make_app
-from vocabshift.playground.page import Playground
+from vocabshift.playground.app import hosts_of, make_app
+from vocabshift.playground.page import HEADERS, Playground
 from vocabshift.report import tokenized_line as token_html
 
 HOST = "127.0.0.1:8017"
