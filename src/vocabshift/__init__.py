@@ -7,6 +7,7 @@ light.
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds the two equal
@@ -185,11 +186,20 @@ _MODULES: dict[str, tuple[str, ...]] = {
 
 _FACE = dict(sorted((name, module) for module, names in _MODULES.items() for name in names))
 
+_RENAMED: dict[str, tuple[str, str]] = {}
+"""Deprecated names: what to write instead, and the version with which they go."""
+
 __all__ = ["__version__"]
 __all__ += list(_FACE)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        new, gone = _RENAMED[name]
+        deprecation = importlib.import_module("vocabshift.errors").deprecation
+        message = deprecation(f"vocabshift.{name}", f"vocabshift.{new}", gone)
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        name = new
     if name in _FACE:
         value = getattr(importlib.import_module(_FACE[name]), name)
         globals()[name] = value

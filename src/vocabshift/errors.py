@@ -1,9 +1,17 @@
-"""Errors that callers may want to catch, each a ValueError that says what to do, and a warning."""
+"""Errors that callers may want to catch, each a ValueError that says what to do, and warnings.
+
+How a name or a keyword is deprecated is here too; docs/stability.md promises it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
 class CorpusError(ValueError):
@@ -64,3 +72,36 @@ def regex_bound() -> Iterator[None]:
             f"`tokenizers` gave up on a text: {error}. If a regex of the tokenizer backtracks "
             "without end, as (a+)+ does, it needs another one"
         ) from None
+
+
+def deprecation(old: str, new: str, gone: str) -> str:
+    """What every use of an old spelling says; `gone`: the version without it."""
+    return f"{old} is deprecated and goes with version {gone}; write {new}"
+
+
+def renamed_keyword(old: str, new: str, gone: str) -> Callable[[_Called], _Called]:
+    """Decorate a function or a dataclass that still takes `old`, with a warning, for `new`.
+
+    Signatures show `new` alone.
+    """
+
+    def decorate(called: Any) -> Any:
+        is_class = isinstance(called, type)
+        function = called.__init__ if is_class else called
+
+        @wraps(function)
+        def takes_both(*args: Any, **options: Any) -> Any:
+            if old in options:
+                if new in options:
+                    raise TypeError(f"{called.__name__}: {old} is {new}; give one of them")
+                message = deprecation(f"{old}=", f"{new}=", gone)
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+                options[new] = options.pop(old)
+            return function(*args, **options)
+
+        if not is_class:
+            return takes_both
+        called.__init__ = takes_both
+        return called
+
+    return decorate

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib.util import find_spec
 from inspect import Parameter, getsource, isclass, isfunction, signature
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import vocabshift as vs
+from vocabshift.errors import renamed_keyword
 
 
 def module_names() -> list[str]:
@@ -163,3 +164,46 @@ def test_documented_names_of_0_1_still_import() -> None:
         ("vocabshift.cpt.loop", "LoopConfig"),
     ):
         assert hasattr(importlib.import_module(module), name), (module, name)
+
+
+def test_a_deprecated_name_is_the_new_one_and_says_so(monkeypatch) -> None:
+    """As an attribute and in `from vocabshift import`; the warning names the caller's file."""
+    monkeypatch.setattr(vs, "_RENAMED", {"OldCorpus": ("Corpus", "0.3")})
+    said = r"vocabshift.OldCorpus is deprecated and goes with version 0.3; write vocabshift.Corpus"
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match=f"^{re.escape(said)}$") as told:
+            assert vs.Corpus is vs.OldCorpus  # type: ignore[attr-defined]
+        assert [__file__] == [each.filename for each in told]
+    with pytest.warns(DeprecationWarning, match=re.escape(said)):
+        from vocabshift import OldCorpus  # type: ignore[attr-defined]
+    assert vs.Corpus is OldCorpus
+    assert "OldCorpus" not in dir(vs)
+
+
+@renamed_keyword("size", "vocab_size", "0.3")
+def _train(text: str, *, vocab_size: int = 1) -> tuple[str, int]:
+    """A function with a parameter that had another name."""
+    return text, vocab_size
+
+
+@renamed_keyword("size", "vocab_size", "0.3")
+@dataclass(frozen=True)
+class _Options:
+    """A dataclass likewise."""
+
+    text: str
+    vocab_size: int = 1
+
+
+@pytest.mark.parametrize("called", [_train, _Options])
+def test_a_deprecated_keyword_is_the_new_one_and_says_so(called: Callable[..., Any]) -> None:
+    """The new spelling says nothing, both are an error, and the signature has the new one alone."""
+    said = r"^size= is deprecated and goes with version 0\.3; write vocab_size=$"
+    with pytest.warns(DeprecationWarning, match=said) as told:
+        old = called("a", size=3)
+    assert [__file__] == [each.filename for each in told]
+    assert called("a", vocab_size=3) == old
+    assert called("a", vocab_size=1) == called("a")
+    with pytest.raises(TypeError, match=f"{called.__name__}: size is vocab_size; give one"):
+        called("a", size=3, vocab_size=3)
+    assert ["text", "vocab_size"] == list(signature(called).parameters)

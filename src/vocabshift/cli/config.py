@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vocabshift.cli.options import UsageError
+from vocabshift.cli.options import Parser, UsageError
 
 _NOT_IN_FILES = {"config", "help", "json", "traceback"}
 _KEY = re.compile(r"[A-Za-z_][\w.-]*=")
@@ -119,7 +119,7 @@ def fill_from_config(args: argparse.Namespace) -> None:
 
 def fill(args: argparse.Namespace, table: Mapping[str, Any], path: str) -> None:
     """Fill the options that are still unset from `table`, which was read from `path`."""
-    parser: argparse.ArgumentParser = args.parser
+    parser: Parser = args.parser
     options = {
         flag.removeprefix("--").replace("-", "_"): action
         for action in parser._actions  # argparse has no public way to list the options
@@ -128,7 +128,8 @@ def fill(args: argparse.Namespace, table: Mapping[str, Any], path: str) -> None:
     }
     words: list[str] = []
     filled: list[str] = []
-    for name, value in table.items():
+    for key, value in table.items():
+        name = parser.current(f"--{key.replace('_', '-')}")[2:].replace("-", "_")
         if name not in options or name in _NOT_IN_FILES:
             raise UsageError(_unknown(path, name, sorted(set(options) - _NOT_IN_FILES)))
         given = getattr(args, options[name].dest)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, Self
 
+from vocabshift.errors import deprecation
 from vocabshift.progress import cores
 
 MOST = 1 << 62
@@ -37,6 +39,23 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
         self._add_later: Callable[[Parser], None] | None = None
+        self._renamed: dict[str, tuple[str, str]] = {}
+
+    def renamed(self, old: str, new: str, gone: str) -> None:
+        """Take the flag `old`, which help does not show, for `new` until the version `gone`.
+
+        Each use says so in a line on stderr. So does its key of a CONFIG.toml.
+        """
+        self._renamed[old] = (new, gone)
+
+    def current(self, word: str) -> str:
+        """The word, or if it is or begins with a deprecated flag, the same with today's flag."""
+        flag, equals, value = word.partition("=")
+        if flag not in self._renamed:
+            return word
+        new, gone = self._renamed[flag]
+        sys.stderr.write(f"vocabshift: warning: {deprecation(flag, new, gone)}\n")
+        return new + equals + value
 
     def later(self, add: Callable[[Parser], None]) -> None:
         """Defer `add(self)` until the arguments are needed, so that others skip its imports.
@@ -52,13 +71,17 @@ class Parser(argparse.ArgumentParser):
             add(self)
         return self
 
-    def parse_known_args(self, *args: Any, **options: Any) -> Any:
+    def parse_known_args(self, args: Any = None, *others: Any, **options: Any) -> Any:
         """Parse as argparse does, after running the deferred additions; here too none is unknown.
 
         argparse leaves what a verb does not know to the parser of all verbs, which cannot name the
         verb's nearest option.
         """
-        found, unknown = super(Parser, self.filled()).parse_known_args(*args, **options)
+        self.filled()
+        words = list(sys.argv[1:] if args is None else args)
+        end = words.index("--") if "--" in words else len(words)
+        words[:end] = map(self.current, words[:end])
+        found, unknown = super().parse_known_args(words, *others, **options)
         if unknown:
             near = _near(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{near}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 import pytest
 
 from vocabshift.cli import options
+from vocabshift.cli.config import add_config, fill_from_config
 
 
 def test_both_forms_of_many_mean_the_same() -> None:
@@ -57,3 +59,34 @@ def test_share_refuses(text: str) -> None:
     assert 1.0 == options.share("1")
     with pytest.raises(argparse.ArgumentTypeError, match="up to 1"):
         options.share(text)
+
+
+def test_a_deprecated_flag_is_the_new_one_and_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """On stderr, once for each use: as a word, with an equals sign, and in a CONFIG.toml; help, the
+    golden files and what follows `--` know nothing of it."""
+    parser = options.Parser(prog="x")
+    verb = options.add_verb(parser.add_subparsers(), "train", "", "", "")
+    add_config(verb, keys="options")
+    verb.add_argument("--vocab-size", type=int, required=True)
+    verb.renamed("--old-size", "--vocab-size", "0.3")
+    said = (
+        "vocabshift: warning: --old-size is deprecated and goes with version 0.3; "
+        "write --vocab-size\n"
+    )
+    for words in (["--old-size", "3"], ["--old-size=3"]):
+        assert 3 == parser.parse_args(["train", *words]).vocab_size
+        assert said == capsys.readouterr().err
+    args = parser.parse_args(["train", "--vocab-size", "3", "--", "--old-size"])
+    assert ["--old-size"] == args.given
+    assert "" == capsys.readouterr().err
+    file = tmp_path / "x.toml"
+    file.write_text("old_size = 4\n", encoding="utf-8")
+    args = argparse.Namespace(given=[], config=str(file), parser=verb, vocab_size=None)
+    fill_from_config(args)
+    assert 4 == args.vocab_size
+    assert said == capsys.readouterr().err
+    assert "old-size" not in verb.format_help()
+    with pytest.raises(options.UsageError, match="expected one argument"):
+        parser.parse_args(["train", "--old-size"])
