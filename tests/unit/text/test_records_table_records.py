@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from vocabshift.errors import CorpusError
-from vocabshift.text import records
+from vocabshift.text import files, records
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.files import File
 from vocabshift.text.records import read_hub, read_parquet
@@ -57,12 +59,73 @@ def test_packed_parquet_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(read_parquet(File(packed, "parquet", "gz"), None))
 
 
+PEAK = """
+import resource, sys
+from itertools import islice
+from pathlib import Path
+import pyarrow.parquet
+from vocabshift.text.files import File
+from vocabshift.text.records import read_parquet
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+before = peak()
+n_bytes = sum(map(len, islice(read_parquet(File(Path(sys.argv[1]), "parquet"), None), 400)))
+print(n_bytes >> 20, peak() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "options"),
+    [
+        (100_000, {}),  # 100 GB of a dictionary's one entry, in 487 bytes
+        (400, {"use_dictionary": False}),
+        (400, {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}),
+        (400, {"use_dictionary": False, "data_page_version": "2.0"}),
+    ],
+)
+def test_small_files_of_huge_rows(tmp_path: Path, n_rows: int, options: dict[str, Any]) -> None:
+    """A value of 1 MB in every row: 63 rows are in memory at once, and some copies of them."""
+    import pyarrow.parquet as pq
+
+    same = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), ["a" * (1 << 20)])
+    file = File(tmp_path / "bomb.parquet", "parquet")
+    texts = same if n_rows > 400 else same.cast("large_string")
+    options = {"compression": "zstd", "store_schema": False, **options}
+    pq.write_table(pa.table({"text": texts}), file.path, **options)
+    assert file.path.stat().st_size < 50_000
+    run = [sys.executable, "-c", PEAK, str(file.path)]
+    found = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
+    assert 400 == int(found[0])
+    assert int(found[1]) < 450
+
+
+def test_a_page_may_not_unpack_to_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the header of the page; how much the end of the file says of it does not matter."""
+    monkeypatch.setattr(files, "MOST_PACKED_BYTES", 50_000)
+    with pytest.raises(CorpusError, match=r"a\.parquet.*a page of 100,004 bytes, at most 50,000"):
+        list(read_parquet(parquet(tmp_path, {"text": ["a" * 100_000]}), None))
+
+
+def test_pages_of_every_writer_are_read(tmp_path: Path) -> None:
+    """Layouts 1 and 2, with statistics, several groups and pages, nulls, names with dots."""
+    import pyarrow.parquet as pq
+
+    texts = [None if n % 7 == 0 else f"{n} {'x' * (n % 50)}" for n in range(5_000)]
+    for version in ("1.0", "2.0"):
+        for encoding in ("PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None):
+            how: dict[str, Any] = {"use_dictionary": encoding is None, "column_encoding": encoding}
+            how |= {"data_page_version": version, "row_group_size": 1_500, "data_page_size": 900}
+            pq.write_table(pa.table({"a.b": texts}), tmp_path / "a.parquet", **how)
+            found = list(read_parquet(File(tmp_path / "a.parquet", "parquet"), "a.b"))
+            assert [(text or "").encode() for text in texts] == found
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ({"a": ["x"], "b": ["y"]}, "no column 'text'; present: a, b"),
         ({"text": [1]}, "row 1, column 'text': int instead of text"),
         ({"text": [b"x"]}, "bytes instead of text"),
+        ({"text": [["x"]]}, "column 'text': list<.*> instead of text"),
     ],
 )
 def test_column_must_hold_text(tmp_path: Path, table: dict[str, Any], message: str) -> None:
