@@ -209,8 +209,7 @@ def _parquet_values(opened: str | IO[bytes], source: str, column: str) -> Iterat
             raise CorpusError(f"{source}, column {column!r}: {kind} instead of text; name another")
         rows = _rows_at_once(opened, source, table, column)
         for batch in table.iter_batches(rows, columns=[column]):
-            for value in batch.column(0):  # one str at a time: it may be large
-                yield value.as_py()
+            yield from batch.column(0).to_pylist()
 
 
 def _rows_at_once(opened: str | IO[bytes], source: str, table: Any, column: str) -> int:
