@@ -11,28 +11,9 @@ using namespace vocabshift;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  EncoderModel model;
-  model.tokens = byte_vocabulary();
-  std::vector<ModelMerge> merges;
-  for (int left = input.ConsumeIntegralInRange(0, 60); left > 0; --left) {
-    const TokenId count = model.tokens.size();
-    // The newest tokens and the commonest letters are drawn more often.
-    const auto token = [&] {
-      const auto drawn = input.ConsumeIntegral<std::uint8_t>();
-      if (drawn < 96 || count == 256)
-        return model.tokens.find(std::string(1, static_cast<char>(drawn | 0x60)));
-      return count - 1 - static_cast<TokenId>(drawn % std::min<TokenId>(count, 32));
-    };
-    const TokenId a = token(), b = token();
-    const std::string product = std::string(model.tokens[a]) + std::string(model.tokens[b]);
-    if (product.size() > 256) continue;  // thirty doublings would fill the memory
-    TokenId made = model.tokens.find(product);
-    if (made == kNoToken) made = model.tokens.add(product);
-    merges.push_back({a, b, made});
-  }
-  for (TokenId id = 0; id < model.tokens.size(); ++id) model.ids.push_back(id);
+  EncoderModel model = fuzz::take_model(input);
   const Vocabulary vocabulary = model.tokens;
-  model.merges = merges;
+  const std::vector<ModelMerge> merges = model.merges;
   const bool skips = model.ignore_merges = input.ConsumeBool();
   const auto encoder = std::make_shared<const Encoder>(std::move(model));
 

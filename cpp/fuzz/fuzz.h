@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/encode.h"
+#include "core/merge_rule.h"
 #include "core/pre_tokenize.h"
 #include "core/threads.h"
 #include "core/utf8.h"
@@ -71,6 +73,13 @@ inline std::vector<std::size_t> take_threads(Input& input) {
   return {1, 1};
 }
 
+// Merges of any two tokens, in any order, some of them twice, and the tokens that they make; ids
+// are the tokens' places.
+EncoderModel take_model(Input& input);
+
+// What a product may be.
+MergeRule take_rule(Input& input);
+
 // A text as documents: one for each line.
 class Lines {
  public:
@@ -81,6 +90,8 @@ class Lines {
     }
   }
   Documents documents() const { return {text_, starts_.data(), ends_.data(), starts_.size()}; }
+  std::size_t size() const { return starts_.size(); }
+  Documents document(std::size_t i) const { return {text_, &starts_[i], &ends_[i], 1}; }
 
  private:
   Exact text_;
