@@ -121,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
 
   Slow slow;
-  WordCounter counter(PreTokenizer(), 1);
+  WordCounter counter(PreTokenizer(std::vector<PreTokenizer::Step>{}), 1);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::size_t group = i % weights.size();
     cut_pieces.split(lines.documents()[i], [&](std::string_view piece) {

@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const TokenGroups groups(rule, texts, unmergeable);
   const EncodedDocuments documents{ids, offsets};
   for (const std::size_t threads : runs) {
-    WordCounter counter(PreTokenizer(), threads);
+    WordCounter counter(PreTokenizer(std::vector<PreTokenizer::Step>{}), threads);
     try {
       fuzz::require(groups.add_to(counter, documents, 0) == all, "all groups are counted");
       fuzz::require(groups.count(documents, threads) == all, "and counted alike without a counter");
