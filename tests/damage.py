@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+
+from vocabshift.cli.options import UsageError
 
 ODD: list[Any] = [None, True, -1, 2**70, 1e308, "", "../../x", "\udcff", [], [[]], {}, {"": []}]
 
@@ -41,3 +47,32 @@ def damage_bytes(content: bytes, data: st.DataObject) -> bytes:
             st.sampled_from((0, 9, 10, 34, 65, 91, 123, 127, 128, 255))
         )
     return bytes(out[: data.draw(st.integers(0, len(out)))] if data.draw(st.booleans()) else out)
+
+
+def check_damage(
+    sound: Path, read: Callable[[Path], object], data: st.DataObject, nameless: Collection[str]
+) -> None:
+    """A copy of `sound`, a file or folder, with damage in one file, is read, or refused in one
+    line. The line names the place, but for the damaged files of the names in `nameless`."""
+    place = sound.parent.with_name("damaged files")
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(sound.parent, place)
+    target = place / sound.name
+    files = [path for path in sorted(target.rglob("*")) if path.is_file()] or [target]
+    file = data.draw(st.sampled_from(files))
+    content = file.read_bytes()
+    if file.suffix in (".json", ".jsonl") and data.draw(st.booleans()):
+        texts = content.splitlines() if file.suffix == ".jsonl" else [content]
+        rows = [json.loads(text) for text in texts]
+        at = data.draw(st.integers(0, len(rows) - 1))
+        rows[at] = damage_json(rows[at], data)
+        damaged = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    else:
+        damaged = damage_bytes(content, data)
+    file.write_bytes(damaged)
+    try:
+        read(target)
+    except (ValueError, OSError, UsageError) as error:
+        assert place.name in str(error) or file.name in nameless, error
+        assert "\n" not in str(error)
+        assert damaged != content, "nothing was damaged, and it is refused"

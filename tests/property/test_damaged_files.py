@@ -1,13 +1,12 @@
 """Any file that someone else may have written is read, or refused in one line.
 
 Tokenizer files have a test of their own (unit/tokenizer/formats), GGUF models another
-(test_convert_damage).
+(test_convert_damage), and what training reads and writes a third (test_damaged_training).
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
-from damage import damage_bytes, damage_json
+from damage import check_damage
 from strategies import examples
 from vocabshift.cli.config import read_toml
-from vocabshift.cli.options import UsageError
 from vocabshift.models.facts import model_facts
 from vocabshift.models.shards import open_checkpoint
 from vocabshift.results import read_results
@@ -35,6 +33,7 @@ from vocabshift.tokenizer import id_map
 from vocabshift.tokenizer.formats.load import open_tokenizer
 
 TEXTS = ["some words", "some more words", "राम का घर", "def f(x): return x"]
+PLAIN = "\n".join(TEXTS).encode()
 
 
 def lines(folder: Path) -> Path:
@@ -49,11 +48,29 @@ def table(folder: Path) -> Path:
     return folder / "text.parquet"
 
 
-def compressed(folder: Path) -> Path:
+def gzipped(folder: Path) -> Path:
     import gzip
 
     file = folder / "text.txt.gz"
-    file.write_bytes(gzip.compress("\n".join(TEXTS).encode()))
+    file.write_bytes(gzip.compress(PLAIN))
+    return file
+
+
+def xz(folder: Path) -> Path:
+    import lzma
+
+    file = folder / "text.jsonl.xz"
+    file.write_bytes(lzma.compress(lines(folder).read_bytes()))
+    return file
+
+
+def zstandard(folder: Path) -> Path:
+    zstandard = pytest.importorskip("zstandard")
+    file = folder / "text.txt.zst"
+    # Two frames, as pzstd writes them, with the size and the checksum that each may have.
+    halves = PLAIN[: len(PLAIN) // 2], PLAIN[len(PLAIN) // 2 :]
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    file.write_bytes(b"".join(map(compressor.compress, halves)))
     return file
 
 
@@ -151,7 +168,9 @@ def read_overrides(file: Path) -> None:
 DOORS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "JSONL": (lines, read_texts),
     "Parquet": (table, read_texts),
-    "gzip": (compressed, read_texts),
+    "gzip": (gzipped, read_texts),
+    "xz": (xz, read_texts),
+    "Zstandard": (zstandard, read_texts),
     "counts": (counts, vs.CountFolder.open),
     "model": (model, read_model),
     "token map": (map_of_ids, id_map.load),
@@ -179,30 +198,8 @@ def door(
 def test_damage_is_refused_in_one_line_or_survived(
     door: tuple[Path, Callable[[Path], object]], data: st.DataObject
 ) -> None:
-    sound, read = door
-    place = sound.parent.with_name("damaged files")
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(sound.parent, place)
-    target = place / sound.name
-    files = [path for path in sorted(target.rglob("*")) if path.is_file()] or [target]
-    file = data.draw(st.sampled_from(files))
-    content = file.read_bytes()
-    if file.suffix in (".json", ".jsonl") and data.draw(st.booleans()):
-        texts = content.splitlines() if file.suffix == ".jsonl" else [content]
-        rows = [json.loads(text) for text in texts]
-        at = data.draw(st.integers(0, len(rows) - 1))
-        rows[at] = damage_json(rows[at], data)
-        damaged = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    else:
-        damaged = damage_bytes(content, data)
-    file.write_bytes(damaged)
-    try:
-        read(target)
-    except (ValueError, OSError, UsageError) as error:
-        # Of settings the command line has one file, and names the key.
-        assert place.name in str(error) or sound.name == "run.toml", error
-        assert "\n" not in str(error)
-        assert damaged != content, "nothing was damaged, and it is refused"
+    # Of settings and of overrides the command line has one file, and the line names the key.
+    check_damage(*door, data, nameless=("run.toml", "overrides.toml"))
 
 
 @pytest.mark.parametrize("shape", [[10**4200] * 3000, [1 << 62] * 300_000], ids=["long", "many"])

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.adapters import add_to, is_part
 from vocabshift.cpt.state import Tensors, names_of, plain_name, whole_weights
+from vocabshift.models.shards import FLOATS
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash
 
@@ -144,13 +145,40 @@ class StepCheckpoints:
         return sorted(entry.name for entry in entries if STEP_NAME.fullmatch(entry.name))
 
 
+def read_facts(training: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `export.json` and `run.json` in a folder of checkpoints say.
+
+    FileNotFoundError if one is missing; ValueError for one that is no object, and for an export
+    without a model or a dtype.
+    """
+    about, facts = (_read(training / name) for name in (EXPORT, RUN))
+    if not isinstance(about.get("model"), str) or about.get("dtype") not in FLOATS.values():
+        raise ValueError(f"{training / EXPORT} is damaged: a model and its dtype are needed")
+    return about, facts
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{file.parent} holds no {file.name}: it is no folder of checkpoints, or one of an "
+            "older run; resume that run once, which writes it"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{file} is damaged: an object is needed")
+    return value
+
+
 def _refuse_another(folder: Path, facts: Mapping[str, Any]) -> None:
     file = folder / RUN
     try:
         before = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return
-    except ValueError:
+    except (ValueError, RecursionError):
         before = {}
     was, now = dict(_flat(before)), dict(_flat(facts))
     differing = [key for key in {**was, **now} if was.get(key) != now.get(key)]

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -170,7 +171,7 @@ def open_shard(
             len(values) != n_documents + 1
             or values[0] != 0
             or values[-1] != total
-            or (np.diff(values) < 0).any()
+            or (values[1:] < values[:-1]).any()  # differences may overflow
         ):
             raise CorpusError(
                 f"{folder}, shard {number}: the offsets do not divide {total} {what} into "
@@ -245,8 +246,11 @@ def map_npy(path: Path, dtype: np.dtype[Any], advice: str = AGAIN) -> NDArray[An
     """Map a one-dimensional .npy; CorpusError for another one, or none."""
     try:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, TypeError, OverflowError) as error:
-        why = error.strerror if isinstance(error, OSError) else None
+    except (
+        *(OSError, ValueError, EOFError, TypeError, OverflowError, RecursionError),
+        *(SyntaxError, TokenError),  # numpy reads a header as Python
+    ) as error:
+        why = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise CorpusError(f"{path} cannot be read ({why or error}); {advice}") from error
     if not isinstance(mapped, np.ndarray) or mapped.dtype != dtype or mapped.ndim != 1:
         raise CorpusError(f"{path} is no array of {dtype.name}; {advice}")

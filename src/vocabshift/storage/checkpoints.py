@@ -85,12 +85,13 @@ class Checkpoints:
             return None
         unfinished = self._unfinished(phase)
         try:
-            record = {
+            record: dict[str, Any] = {
                 "format": _FORMAT,
                 "key": self._key,
                 "info": dict(info or {}),
                 "files": _sync(unfinished / _DATA),
             }
+            record["crc32"] = _checksum_of(record)
             text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1)
             (unfinished / _RECORD).write_text(text + "\n", encoding="utf-8")
             _sync(unfinished / _RECORD)
@@ -165,15 +166,15 @@ class Checkpoints:
         return record is not None and (_FORMAT, self._key) == (record["format"], record["key"])
 
 
-def read_phase(place: Path) -> Saved | None:
-    """A finished phase by its folder, every checksum verified; None if it is missing or damaged.
+def read_phase(place: Path, key: str) -> Saved | None:
+    """The finished phase of a run with this key, every checksum verified; None if there is none.
 
     Unlike `Checkpoints`, this changes nothing on disk: the run may still be going on.
     """
     record = _read_record(place)
-    if record is None or record["format"] != _FORMAT or not _is_whole(place / _DATA, record):
+    if record is None or (_FORMAT, key) != (record["format"], record["key"]):
         return None
-    return _saved(place, record)
+    return _saved(place, record) if _is_whole(place / _DATA, record) else None
 
 
 def _checked(phase: str) -> str:
@@ -191,7 +192,10 @@ def _read_record(place: Path) -> dict[str, Any] | None:
     """The record of a finished phase; None if it is missing or damaged."""
     try:
         record = json.loads((place / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        # Records of older versions have no checksum of their own.
+        if record.pop("crc32", None) not in (None, _checksum_of(record)):
+            return None
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
         return None
     kinds = {"format": int, "key": str, "info": dict, "files": dict}
     if not isinstance(record, dict) or any(
@@ -253,6 +257,11 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _checksum_of(record: Mapping[str, Any]) -> int:
+    """Of what a record says, as JSON has it: what it says of the run is in no other file."""
+    return zlib.crc32(json.dumps(record, ensure_ascii=False, allow_nan=False).encode())
 
 
 def _checksum(file: Path) -> int:

@@ -8,7 +8,6 @@ the random state is put back.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr
@@ -19,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.adapters import add_to, is_part
 from vocabshift.cpt.checkpoints import (
-    EXPORT,
     RUN,
     STEP_NAME,
     STEPS,
     WEIGHTS,
     disk_errors,
+    read_facts,
     save_model,
     write_model,
 )
@@ -32,7 +31,7 @@ from vocabshift.cpt.loop import kept_random_state
 from vocabshift.cpt.state import restore_weights
 from vocabshift.models.folder import require_model, write_old_rope_keys, write_version
 from vocabshift.storage.checkpoints import read_phase
-from vocabshift.storage.outcome import outcome
+from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder
 from vocabshift.workflows.pretraining_inputs import model_key
 
@@ -236,7 +235,13 @@ def export_checkpoint(
 
     step = _step_at(Path(checkpoint))
     training = step.parent.parent
-    about, facts = (_read(training / name) for name in (EXPORT, RUN))
+    about, facts = read_facts(training)
+    saved = read_phase(step, config_hash(facts))
+    if saved is None:
+        raise ValueError(
+            f"{step} is damaged, or {training / RUN}, which says what run it is of; name another "
+            "checkpoint"
+        )
     model_folder = require_model(about["model"])
     changed = [name for name, value in model_key(model_folder).items() if facts.get(name) != value]
     if changed:
@@ -244,9 +249,6 @@ def export_checkpoint(
             f"{model_folder} has changed since the run began ({', '.join(changed)}), and the "
             "checkpoint holds only what was trained; put back the model that the run began with"
         )
-    saved = read_phase(step)
-    if saved is None:
-        raise ValueError(f"{step} is damaged; name another checkpoint")
     with outcome("cpt-export", out, inputs=[step, model_folder], force=force) as output:
         model = load_model(model_folder, dtype="float32")
         _restore(model, load_file(saved.path / WEIGHTS), facts["phases"][saved.info["phase"]])
@@ -283,18 +285,3 @@ def _step_at(place: Path) -> Path:
 def _newest(steps: Path) -> Path | None:
     entries = steps.iterdir() if steps.is_dir() else ()
     return max((each for each in entries if STEP_NAME.fullmatch(each.name)), default=None)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{file.parent} holds no {file.name}: it is no folder of checkpoints, or one of an "
-            "older run; resume that run once, which writes it"
-        ) from None
-    except ValueError as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"{file} is damaged: an object is needed")
-    return value
