@@ -13,6 +13,8 @@ HINDI ?= $(wildcard ../shared/data/train/hi.txt.zst)
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 MINUTES ?= 10
 SEED ?= 0
+# Of the tests marked `nightly`: none, all, or a share of them such as 3/8 (tests/conftest.py).
+NIGHTLY ?=
 SANITIZER ?= address
 
 VENV := .venv
@@ -26,7 +28,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 # Tests must not reach for the network, and two workers must not fight for two cores. Files of
 # tests are compiled once, not by every worker in every run: half the time of collecting them.
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
-            PYTHONDONTWRITEBYTECODE=
+            PYTHONDONTWRITEBYTECODE= VOCABSHIFT_NIGHTLY=$(NIGHTLY)
 
 .PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core sanitize lint format bench clean
 
@@ -34,7 +36,7 @@ help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
 	@echo "make demo-real  trim a real model, SmolLM2, for English; extend it to Hindi (HINDI=FILE)"
 	@echo "make recipes make the papers' tables anew at the size of the READMEs (DATA; an hour)"
-	@echo "make test    run all tests"
+	@echo "make test    run the tests (NIGHTLY=all: the long sweeps too)"
 	@echo "make golden  write the golden files of names, flags, JSON and files anew (docs/stability.md)"
 	@echo "make site    build the documentation as a site, in build/site/html; check its links"
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"

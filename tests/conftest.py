@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from real_model import LACKING, find_smollm2
+from warm_python import WarmPython
 
 # No test asks for time: Hypothesis' deadline fails a machine that is busy, not the code.
 _UNTIMED = settings(
@@ -29,11 +32,41 @@ settings.register_profile(
 settings.load_profile("fresh" if _TIMES else "fixed")
 
 
+# Groups that take longest, longest first: started last, one of them leaves a worker without work.
+LONG_GROUPS: tuple[str, ...] = ()
+# Which tests marked `nightly` are run: "" none, "all", or "3/8": a share of them, the third of
+# eight, which falls on the same tests in every run.
+_NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")
+
+
+@pytest.hookimpl(tryfirst=True)  # before anything is collected
+def pytest_configure(config: pytest.Config) -> None:
+    """Groups are handed out in our order, not those of most tests first, as xdist would."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Collecting makes a million objects that stay: looking for garbage among them finds none."""
+    gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of one group run in a row and in one worker (`--dist loadgroup`): what they load, they
     load once. A test that names no group is of its module's."""
-    first: dict[str, int] = {}
+    left_out = [item for item in items if not _is_wanted(item, config)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+    first = {group: number - len(LONG_GROUPS) for number, group in enumerate(LONG_GROUPS)}
     places = {}
     for number, item in enumerate(items):
         if item.get_closest_marker("xdist_group") is None:
@@ -41,6 +74,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = item.get_closest_marker("xdist_group").args[0]
         places[item] = first.setdefault(group, number)
     items.sort(key=places.__getitem__)
+
+
+def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
+    if item.get_closest_marker("nightly") is None or "nightly" in config.option.markexpr:
+        return True
+    if "/" not in _NIGHTLY:
+        return _NIGHTLY == "all"
+    group = item.get_closest_marker("xdist_group")
+    name = item.nodeid if group is None else group.args[0]  # all tests of a vendor, or none
+    share, shares = map(int, _NIGHTLY.split("/"))
+    return zlib.crc32(name.encode()) % shares == share % shares
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -94,6 +138,23 @@ def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
             convert_gguf(smollm2_gguf, folder, dtype="float32")
     return folder
+
+
+# What programs that open models import; two seconds of each that is started.
+_HEAVY = (
+    *("torch", "transformers.models.auto.modeling_auto"),
+    *("transformers.models.llama.modeling_llama", "lm_eval.models.huggingface"),
+    *("accelerate", "peft", "scipy.stats"),
+)
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """Stands in for python where a script starts it ten times and more."""
+    heavy = [name for name in _HEAVY if find_spec(name.partition(".")[0])]
+    process = WarmPython(tmp_path_factory.mktemp("warm"), *heavy)
+    yield process
+    process.close()
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,29 @@ from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
+# Vendors like another one, which is always run: in spelling, normalizer and kind of pattern.
+LIKE = {
+    "llama2": "mistral7b-v1",
+    "mistral7b-v3": "mistral7b-v1",
+    "llama4": "llama3",
+    "mistral-nemo": "llama3",
+    "cl100k_base": "llama3",
+    "o200k_base": "llama3",
+    "gguf-command-r": "qwen25",
+}
+
+
 def vendor_params(paths: Iterable[str]) -> list[Any]:
     """Parameters. Tests of one vendor, in all files, run in a row and share what is loaded."""
-    names = [(path, path.rsplit("/", maxsplit=1)[-1]) for path in paths]
-    return [pytest.param(p, id=n, marks=pytest.mark.xdist_group(f"vendor {n}")) for p, n in names]
+    return [vendor_param(path, name=path.rsplit("/", maxsplit=1)[-1]) for path in paths]
+
+
+def vendor_param(path: str, *values: object, name: str, is_nightly: bool = False) -> Any:
+    """One parameter set, which begins with the path of the vendor called `name`."""
+    marks = [pytest.mark.xdist_group(f"vendor {name}")]
+    if is_nightly or name in LIKE:
+        marks.append(pytest.mark.nightly)
+    return pytest.param(path, *values, id="-".join([name, *map(str, values)]), marks=marks)
 
 
 def some_languages(shared_data: Path) -> Corpus:

@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 
 from real_text import vendor
-from vendor_checks import check_against_base, sample, some_languages
+from vendor_checks import check_against_base, sample, some_languages, vendor_param
 from vocabshift.workflows.adapt_tokenizer import adapt_tokenizer
 
 pytestmark = pytest.mark.shared
 
 
-@pytest.mark.parametrize("name", ["tokenizers-hf/llama3", "tokenizers-hf/mistral7b-v1"])
-@pytest.mark.parametrize("first", ["prune", "extend"])
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        vendor_param("tokenizers-hf/llama3", "extend", name="llama3"),
+        vendor_param("tokenizers-hf/mistral7b-v1", "prune", name="mistral7b-v1"),
+        vendor_param("tokenizers-hf/llama3", "prune", name="llama3", is_nightly=True),
+        vendor_param("tokenizers-hf/mistral7b-v1", "extend", name="mistral7b-v1", is_nightly=True),
+    ],
+)
 def test_adapted(shared_data: Path, name: str, first: str) -> None:
     """2,000 tokens exchanged: the rows stay, and no special id moves."""
     base = vendor(shared_data / name)

@@ -8,8 +8,6 @@ import random
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ import small_models
 from saved_models import are_equal, weights
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
+from warm_python import WarmPython
 
 torch = pytest.importorskip("torch")
 
@@ -334,10 +333,12 @@ def test_people_see_tasks_and_saved_models(
     assert "; sib200/acc en " in streams.err
 
 
-def test_two_processes_write_once(place: Path, tmp_path: Path, with_tasks: dict[str, Any]) -> None:
+def test_two_processes_write_once(
+    place: Path, tmp_path: Path, with_tasks: dict[str, Any], warm_python: WarmPython
+) -> None:
     """One model and one set of figures at each evaluation; the last model is the output."""
     file = toml_file(place, tmp_path, save_models=True, **with_tasks)
-    launch(["cpt", str(file), "--json"])
+    launch(warm_python, ["cpt", str(file), "--json"])
     out = tmp_path / "out"
     evaluations = records(out, "evaluation")
     assert all(each["tasks"] for each in evaluations)
@@ -346,7 +347,7 @@ def test_two_processes_write_once(place: Path, tmp_path: Path, with_tasks: dict[
     assert are_equal(out, out / names[-1])
 
 
-def launch(words: list[str]) -> None:
+def launch(python: WarmPython, words: list[str]) -> None:
     """Run the command line in two processes, with the variables that accelerate launch sets."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -359,18 +360,14 @@ def launch(words: list[str]) -> None:
         "MASTER_PORT": str(port),
         "ACCELERATE_USE_CPU": "true",
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
     started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "vocabshift", *words],
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+        python.start(
+            ["-m", "vocabshift", *words],
+            {**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
         )
         for rank in range(2)
     ]
     for process in started:
-        _, said = process.communicate(timeout=900)
+        _, said = process.communicate()
         assert 0 == process.returncode, said

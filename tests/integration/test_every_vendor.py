@@ -35,7 +35,7 @@ VENDORS = (
 REPAIRED = ("llama3", "qwen25", "p50k_r50k")  # one of each pattern that it changes
 OPENED_BY_TRANSFORMERS = ("llama3", "qwen25", "mistral7b-v1")
 # One of each spelling: what differs between vendors of one spelling shows in the heads of files.
-WHOLE = ("llama4", "mistral7b-v3")
+WHOLE = ("llama3", "mistral7b-v1")
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import vocabshift as vs
+from warm_python import WarmPython
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_both_experiments_write_their_tables(tmp_path: Path) -> None:
+def test_both_experiments_write_their_tables(tmp_path: Path, warm_python: WarmPython) -> None:
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     known = {key: value for key, value in os.environ.items() if key not in ("DATA", "SEEDS")}
-    environment = {**known, "PYTHON": sys.executable, "PYTHONPATH": path, "OUT": str(tmp_path)}
+    environment = {**known, "PYTHONPATH": path, "OUT": str(tmp_path)}
+    environment["PYTHON"] = str(warm_python.executable)
     done = subprocess.run(
         ["bash", ROOT / "recipes" / "glitch" / "run.sh", "--smoke"],
         env=environment,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import small_models
 import vocabshift as vs
+from warm_python import WarmPython
 
 pytest.importorskip("accelerate")
 
@@ -30,15 +32,22 @@ NAMES = (
     "BASE",
 )
 
+Run = Callable[..., str]
 
-def run(*words: str, status: int = 0, **variables: str) -> str:
+
+@pytest.fixture
+def run(warm_python: WarmPython) -> Run:
+    return partial(run_with, str(warm_python.executable))
+
+
+def run_with(python: str, *words: str, status: int = 0, **variables: str) -> str:
     """What the recipe prints on standard error, where its commands are."""
     source = str(Path(vs.__file__).parents[1])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")]))
     known = {key: value for key, value in os.environ.items() if key not in NAMES}
     done = subprocess.run(
         ["bash", ROOT / "recipes" / "llama_indic" / "run.sh", *words],
-        env={**known, "PYTHON": sys.executable, "PYTHONPATH": path, **variables},
+        env={**known, "PYTHON": python, "PYTHONPATH": path, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -47,7 +56,7 @@ def run(*words: str, status: int = 0, **variables: str) -> str:
     return done.stderr
 
 
-def test_from_a_model_to_its_card(tmp_path: Path) -> None:
+def test_from_a_model_to_its_card(run: Run, tmp_path: Path) -> None:
     old = small_models.old_tokenizer()
     model = small_models.save(small_models.build("llama-tied", old), old, tmp_path / "tiny")
     out = tmp_path / "out"
@@ -73,7 +82,9 @@ def test_from_a_model_to_its_card(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.shared
 @pytest.mark.slow
-def test_a_real_model_on_real_text(smollm2: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_a_real_model_on_real_text(
+    run: Run, smollm2: Path, shared_data: Path, tmp_path: Path
+) -> None:
     """All steps, those of tasks too; so little training leaves no model of use."""
     pytest.importorskip("lm_eval")
     out = tmp_path / "out"
@@ -94,7 +105,9 @@ def test_a_real_model_on_real_text(smollm2: Path, shared_data: Path, tmp_path: P
         ("adapt", "--tokenizer-only", "continued-bpe.toml"),
     ],
 )
-def test_a_dry_run_prints_every_step(way: str, second: str, config: str, tmp_path: Path) -> None:
+def test_a_dry_run_prints_every_step(
+    run: Run, way: str, second: str, config: str, tmp_path: Path
+) -> None:
     commands = run("--dry-run", MODEL="me/mill", WAY=way, OUT=str(tmp_path / "out"))
     verbs = ("text.py take", second, "transfer", "encode", "cpt", "score", "harness", "glitch")
     lines = commands.splitlines()
@@ -127,7 +140,7 @@ def test_settings_are_those_of_the_papers(name: str) -> None:
         assert (0.1, 0.1) == (config.loop.warmup, config.loop.final_rate)
 
 
-def test_what_is_lacking(tmp_path: Path) -> None:
+def test_what_is_lacking(run: Run, tmp_path: Path) -> None:
     assert "MODEL is not set" in run(status=2, OUT=str(tmp_path))
     assert "swap, extend and adapt are known" in run(
         status=2, MODEL="m", WAY="sell", OUT=str(tmp_path)

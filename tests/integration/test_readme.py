@@ -21,6 +21,7 @@ import vocabshift as vs
 from small_models import build, old_tokenizer, save
 from vocabshift import METRICS
 from vocabshift.demo import story
+from warm_python import WarmPython
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -165,8 +166,11 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_every_command_runs(tmp_path: Path) -> None:
-    """As typed, from top to bottom; each block finds what those before it wrote."""
+def test_every_command_runs(tmp_path: Path, warm_python: WarmPython) -> None:
+    """As typed, from top to bottom; each block finds what those before it wrote.
+
+    Each is a process of its own; what it imports is there already.
+    """
     pytest.importorskip("torch")
     models = {}
     for name, kind in HUB.items():
@@ -176,10 +180,10 @@ def test_every_command_runs(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     record = tmp_path / "record"
-    shim = SHIM.format(python=sys.executable, models=models, record=str(record))
+    shim = SHIM.format(python=warm_python.executable, models=models, record=str(record))
     (programs / "vocabshift").write_text(shim)
     (programs / "vocabshift").chmod(0o755)
-    (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (programs / "python").write_text(f'#!/bin/sh\nexec "{warm_python.executable}" "$@"\n')
     (programs / "python").chmod(0o755)
     work = tmp_path / "clone"
     work.mkdir()

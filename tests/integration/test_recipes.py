@@ -7,8 +7,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +25,9 @@ Run = Callable[[str, Path], str]
 METRICS = ("fertility", "tokens_per_line")
 
 
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    """Stands in for python: one recipe starts it ten times and more."""
-    heavy = [
-        name for name in ("torch", "transformers", "scipy.stats") if find_spec(name.split(".")[0])
-    ]
-    process = WarmPython(tmp_path_factory.mktemp("warm"), *heavy)
-    yield process
-    process.close()
-
-
 @pytest.fixture
-def run(warm: WarmPython) -> Run:
-    return lambda recipe, out: run_with(warm.executable, recipe, out)
+def run(warm_python: WarmPython) -> Run:
+    return lambda recipe, out: run_with(warm_python.executable, recipe, out)
 
 
 def run_with(python: str | Path, recipe: str, out: Path) -> str:
