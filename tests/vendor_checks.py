@@ -14,7 +14,6 @@ from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.tokenizer.tokenizer import Tokenizer
 
-
 # Vendors like another one, which is always run: in spelling, normalizer and kind of pattern.
 LIKE = {
     "llama2": "mistral7b-v1",
