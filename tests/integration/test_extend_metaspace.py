@@ -11,6 +11,7 @@ import zstandard
 
 from metaspace_training import learn_metaspace
 from real_text import eval_lines, vendor
+from vendor_checks import vendor_params
 from vocabshift.extension.continued import extended, learn
 from vocabshift.extension.counting import count_metaspace
 from vocabshift.extension.effect import measure
@@ -48,7 +49,7 @@ def test_the_reference_case(shared_data: Path, reference_cases: Path) -> None:
     assert list(learned.tokens) == case["tokens"]
 
 
-@pytest.mark.parametrize("name", VOCABULARIES[:3])
+@pytest.mark.parametrize("name", vendor_params(VOCABULARIES[:3]))
 def test_the_pieces_of_a_model_obey_the_rules_in_it(shared_data: Path, name: str) -> None:
     """SentencePiece's trainer made them all: a rule that is read too strictly would refuse some."""
     tokenizer = vendor(shared_data / name)
@@ -59,7 +60,7 @@ def test_the_pieces_of_a_model_obey_the_rules_in_it(shared_data: Path, name: str
     assert [piece for piece in pieces if not cutter.rule.allows(piece.encode())] == []
 
 
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", vendor_params(VOCABULARIES))
 def test_a_real_vocabulary(shared_data: Path, name: str) -> None:
     """`tokenizers` ends where training ended, and every text comes back as from the base."""
     base = vendor(shared_data / name)

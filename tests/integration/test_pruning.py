@@ -87,8 +87,15 @@ def texts(shared_data: Path) -> list[str]:
     return [*lines, *("", "  a\n\n b\t", "\x00\x7f\u200d", "🏽👩‍👩‍👧", "e\u0301")]
 
 
-@pytest.mark.parametrize("name", ["tokenizers-hf/llama3", "tokenizers-hf/mistral7b-v3"])
-@pytest.mark.parametrize("keep_ids", [False, True])
+@pytest.mark.parametrize(
+    ("name", "keep_ids"),
+    [
+        ("tokenizers-hf/llama3", False),
+        ("tokenizers-hf/mistral7b-v3", True),
+        pytest.param("tokenizers-hf/llama3", True, marks=pytest.mark.nightly),
+        pytest.param("tokenizers-hf/mistral7b-v3", False, marks=pytest.mark.nightly),
+    ],
+)
 def test_auto_tokenizer_reloads_the_same(
     shared_data: Path, texts: list[str], name: str, keep_ids: bool, tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer as Backend
 
+from real_text import vendor
+from vendor_checks import vendor_params
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
@@ -38,7 +40,7 @@ class Run:
     result: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=DIES)
+@pytest.fixture(scope="module", params=vendor_params(DIES))
 def run(
     request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
@@ -51,7 +53,7 @@ def run(
     folder = tmp_path_factory.mktemp("on-top") / request.param
     options = {"base": str(source), "n_tokens": N_TOKENS}
     result = train_to_folder("on-top", corpus, options, folder, threads=2)
-    return Run(load_tokenizer(source), load_tokenizer(folder), folder, lines, result)
+    return Run(vendor(source), load_tokenizer(folder), folder, lines, result)
 
 
 def test_the_ids_of_the_base_stay(run: Run) -> None:

@@ -346,8 +346,8 @@ def test_short_texts(text: str) -> None:
         cuts_alike(Split(regex), text)
 
 
-# Planes with characters, and the edges of the others, in which all code points are alike: two thirds
-# of all.
+# Planes with characters, and the edges of the others, whose code points, two thirds of all, are
+# alike.
 PLANES = (*range(0x40000), *range(0xDF000, 0xF1000), *range(0x10F000, 0x110000))
 BETWEEN = (*range(0x40000, 0xDF000), *range(0xF1000, 0x10F000))
 
