@@ -10,6 +10,8 @@ import sys
 import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import compress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +64,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of one group run in a row and in one worker (`--dist loadgroup`): what they load, they
     load once. A test that names no group is of its module's."""
-    left_out = [item for item in items if not _is_wanted(item, config)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+    wanted = [_is_wanted(item, config) for item in items]
+    config.hook.pytest_deselected(items=list(compress(items, map(not_, wanted))))
+    items[:] = compress(items, wanted)
     first = {group: number - len(LONG_GROUPS) for number, group in enumerate(LONG_GROUPS)}
     places = {}
     for number, item in enumerate(items):

@@ -12,7 +12,14 @@ import pytest
 
 from real_text import eval_lines
 from real_text import vendor as loaded
-from vendor_checks import check_against_base, decoded, sample, some_languages, vendor_params
+from vendor_checks import (
+    check_against_base,
+    decoded,
+    sample,
+    some_languages,
+    vendor_param,
+    vendor_params,
+)
 from vocabshift.extension.extend import extend_with_report
 from vocabshift.extension.options import ExtensionOptions
 from vocabshift.pruning.effects import Pruning
@@ -35,7 +42,10 @@ VENDORS = (
 REPAIRED = ("llama3", "qwen25", "p50k_r50k")  # one of each pattern that it changes
 OPENED_BY_TRANSFORMERS = ("llama3", "qwen25", "mistral7b-v1")
 # One of each spelling: what differs between vendors of one spelling shows in the heads of files.
-WHOLE = ("llama3", "mistral7b-v1")
+WHOLE = [
+    vendor_param(f"tokenizers-hf/{name}", name=name, is_nightly=True)
+    for name in ("llama3", "mistral7b-v1")
+]
 
 
 @dataclass(frozen=True)
@@ -51,11 +61,10 @@ def vendor(request: pytest.FixtureRequest, shared_data: Path) -> Vendor:
     return Vendor(request.param.split("/")[1], base, Encoder(base))
 
 
-def test_every_language_is_encoded_as_by_tokenizers(vendor: Vendor, shared_data: Path) -> None:
-    """Heads of all evaluation files, for some the whole; without a normalizer text comes back."""
+def check_languages(vendor: Vendor, texts: dict[str, list[str]]) -> None:
+    """Ids are those of `tokenizers`; without a normalizer text comes back."""
     encoder, backend = vendor.encoder, vendor.base.backend
     is_lossless = vendor.base.normalizer is None and vendor.base.model.is_byte_level
-    texts = eval_lines(shared_data, None if vendor.name in WHOLE else 20_000)
     assert len(texts) > 40
     for name, lines in texts.items():
         documents = [*lines, "\n".join(lines[:50])]
@@ -64,6 +73,16 @@ def test_every_language_is_encoded_as_by_tokenizers(vendor: Vendor, shared_data:
         assert [i for encoding in encodings for i in encoding.ids] == ids.tolist(), name
         if is_lossless:
             assert documents == encoder.decode_batch(ids, offsets), name
+
+
+def test_every_language_is_encoded_as_by_tokenizers(vendor: Vendor, shared_data: Path) -> None:
+    """Heads of all evaluation files."""
+    check_languages(vendor, eval_lines(shared_data, 20_000))
+
+
+@pytest.mark.parametrize("vendor", WHOLE, indirect=True)
+def test_all_text_is_encoded_as_by_tokenizers(vendor: Vendor, shared_data: Path) -> None:
+    check_languages(vendor, eval_lines(shared_data))
 
 
 def test_extended(vendor: Vendor, shared_data: Path, tmp_path: Path) -> None:
