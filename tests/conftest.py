@@ -35,7 +35,11 @@ settings.load_profile("fresh" if _TIMES else "fixed")
 
 
 # Groups that take longest, longest first: started last, one of them leaves a worker without work.
-LONG_GROUPS: tuple[str, ...] = ()
+LONG_GROUPS = (
+    *("test_recipes", "lm-eval", "vendor llama3", "vendor qwen25", "test_resume"),
+    *("vendor gguf-gemma-4", "test_hf_tokenizer", "test_processes", "vendor mistral7b-v1"),
+    *("test_lora", "test_encoder", "test_automaton", "test_readme", "test_public"),
+)
 # Which tests marked `nightly` are run: "" none, "all", or "3/8": a share of them, the third of
 # eight, which falls on the same tests in every run.
 _NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")

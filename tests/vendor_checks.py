@@ -22,6 +22,7 @@ LIKE = {
     "mistral-nemo": "llama3",
     "cl100k_base": "llama3",
     "o200k_base": "llama3",
+    "deepseek": "llama3",
     "gguf-command-r": "qwen25",
 }
 

@@ -1,4 +1,4 @@
-"""32k merges on 10 MB of real text: those of `tokenizers`, all of them, in order."""
+"""Merges on real text, at night 32k on 10 MB: those of `tokenizers`, all of them, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.shared
     [
         (1, 8_000, "o200k"),
         pytest.param(3, 16_000, "gpt2", marks=pytest.mark.slow),
-        pytest.param(10, 32_000, "o200k", marks=pytest.mark.slow),
+        pytest.param(10, 32_000, "o200k", marks=[pytest.mark.slow, pytest.mark.nightly]),
     ],
 )
 def test_merges(shared_data: Path, megabytes: int, vocab_size: int, pattern: str) -> None:

@@ -34,7 +34,7 @@ class Run:
 
 @pytest.fixture(
     scope="module",
-    params=[(1, 8_000), pytest.param((20, 32_000), marks=pytest.mark.slow)],
+    params=[(1, 8_000), pytest.param((20, 32_000), marks=[pytest.mark.slow, pytest.mark.nightly])],
     ids=["1 MB", "20 MB"],
 )
 def ist(

@@ -23,6 +23,9 @@ from warm_python import WarmPython
 
 torch = pytest.importorskip("torch")
 
+# Reading the names of all its tasks takes nine seconds, once in a worker.
+pytestmark = pytest.mark.xdist_group("lm-eval")
+
 Cpt = Callable[..., Any]
 
 PHASES = """

@@ -21,6 +21,9 @@ from vocabshift.evaluation.harness import run as harness
 from vocabshift.evaluation.harness.known_tasks import FAMILIES, requests_of
 from vocabshift.evaluation.harness.rows import questions_sha256
 
+# Reading the names of all its tasks takes nine seconds, once in a worker.
+pytestmark = pytest.mark.xdist_group("lm-eval")
+
 TOPICS = (
     *("science/technology", "travel", "politics", "sports", "health", "entertainment"),
     "geography",

@@ -15,7 +15,7 @@ from lm_eval.models.huggingface import HFLM
 
 from vocabshift.evaluation.harness import run as harness
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.xdist_group("lm-eval")]
 
 QUESTIONS = [
     ("The capital of France is", (" Paris", " London", " a city in France")),

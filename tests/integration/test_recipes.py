@@ -1,4 +1,7 @@
-"""The recipes run from one command to their tables, here on our own sample texts."""
+"""The recipes run from one command to their tables, here on our own sample texts.
+
+Left to the night are those that compare variants: the recipe that they vary is always run.
+"""
 
 from __future__ import annotations
 
@@ -153,6 +156,7 @@ def test_recipe_vocabshift_writes_its_card(run: Run, tmp_path: Path) -> None:
     assert {"fertility", "bytes_per_token"} == {each.metric_type for each in data.eval_results}
 
 
+@pytest.mark.nightly
 def test_parity_is_compared_with_recipe_vocabshift(run: Run, tmp_path: Path) -> None:
     """On one half of the sentences; the other half is the parallel text of parity."""
     out = tmp_path / "out"
@@ -198,6 +202,7 @@ def test_normalization_and_vendors_become_rows(run: Run, tmp_path: Path) -> None
     assert rows == rows_of(out / "results.jsonl")
 
 
+@pytest.mark.nightly
 def test_the_papers_ablations_become_rows(run: Run, tmp_path: Path) -> None:
     """A row for each tokenizer, with the values that `evaluate` measured."""
     out = tmp_path / "out"
@@ -222,6 +227,7 @@ def test_the_papers_ablations_become_rows(run: Run, tmp_path: Path) -> None:
     assert len(made) == len({row["tokenizers_sha256"] for row in made})
 
 
+@pytest.mark.nightly
 def test_what_matra_left_open_becomes_rows(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run("matra/open.sh", out)
@@ -325,6 +331,7 @@ def test_the_indic_study_writes_its_tables(run: Run, tmp_path: Path) -> None:
     assert "Sequence" == spec["type"]
 
 
+@pytest.mark.nightly
 def test_syllables_kept_whole_are_measured(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("ist/syllables.sh", out)
@@ -384,6 +391,7 @@ def test_clusters_in_their_own_scripts_and_in_latin_letters(run: Run, tmp_path: 
     assert found["ISO 15919"]["pieces together"] < found["own scripts"]["pieces together"]
 
 
+@pytest.mark.nightly
 def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     rows = cells(run("indic_study/front.sh", out))
@@ -396,6 +404,7 @@ def test_the_front_compares_recipe_vocabshift_with_ist_and_matra(run: Run, tmp_p
     assert {"ist-english-4", "matra", "vocabshift-nfc", "nfc-balance-0"} <= set(rows)
 
 
+@pytest.mark.nightly
 def test_the_adaptation_study_compares_every_arm(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")

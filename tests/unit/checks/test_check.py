@@ -10,6 +10,7 @@ import pytest
 import tokenizers
 
 from real_text import vendor
+from vendor_checks import vendor_param
 from vocabshift.checks.check import check
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.patterns import get_pattern, to_spec
@@ -271,12 +272,12 @@ def test_only_the_first_lost_lines_are_kept() -> None:
 @pytest.mark.parametrize(
     ("name", "unreachable", "by_pipeline", "rare", "by_skipping"),
     [
-        ("llama3", 588, 0, 0, 588),
-        ("llama4", 0, 5, 2, 0),
-        ("qwen25", 0, 1_909, 0, 0),
-        ("mistral-nemo", 0, 0, 0, 0),
-        ("mistral7b-v1", 0, 0, 0, 0),
-        ("mistral7b-v3", 0, 0, 0, 0),
+        vendor_param("llama3", 588, 0, 0, 588, name="llama3"),
+        vendor_param("llama4", 0, 5, 2, 0, name="llama4"),
+        vendor_param("qwen25", 0, 1_909, 0, 0, name="qwen25"),
+        vendor_param("mistral-nemo", 0, 0, 0, 0, name="mistral-nemo"),
+        vendor_param("mistral7b-v1", 0, 0, 0, 0, name="mistral7b-v1"),
+        vendor_param("mistral7b-v3", 0, 0, 0, 0, name="mistral7b-v3"),
     ],
 )
 def test_vendor_tokenizers(
