@@ -13,7 +13,7 @@ HINDI ?= $(wildcard ../shared/data/train/hi.txt.zst)
 PYTEST_FLAGS ?= -n 2 --dist loadgroup
 MINUTES ?= 10
 SEED ?= 0
-# Of the tests marked `nightly`: none, all, or a share of them such as 3/8 (tests/conftest.py).
+# Of the tests marked `nightly`: none, all, or a share of them such as 3/8 (tests/nightly.py).
 NIGHTLY ?=
 SANITIZER ?= address
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import compress
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from nightly import is_chosen
 from real_model import LACKING, find_smollm2
 from warm_python import WarmPython
 
@@ -40,8 +40,6 @@ LONG_GROUPS = (
     *("vendor gguf-gemma-4", "test_hf_tokenizer", "test_processes", "vendor mistral7b-v1"),
     *("test_lora", "test_encoder", "test_automaton", "test_readme", "test_public"),
 )
-# Which tests marked `nightly` are run: "" none, "all", or "3/8": a share of them, the third of
-# eight, which falls on the same tests in every run.
 _NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")
 
 
@@ -84,12 +82,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
     if item.get_closest_marker("nightly") is None or "nightly" in config.option.markexpr:
         return True
-    if "/" not in _NIGHTLY:
-        return _NIGHTLY == "all"
     group = item.get_closest_marker("xdist_group")
     name = item.nodeid if group is None else group.args[0]  # all tests of a vendor, or none
-    share, shares = map(int, _NIGHTLY.split("/"))
-    return zlib.crc32(name.encode()) % shares == share % shares
+    return is_chosen(name, _NIGHTLY)
 
 
 @pytest.fixture(autouse=True, scope="module")
