@@ -36,7 +36,8 @@ settings.load_profile("fresh" if _TIMES else "fixed")
 
 # Groups that take longest, longest first: started last, one of them leaves a worker without work.
 LONG_GROUPS = (
-    *("test_recipes", "lm-eval", "vendor llama3", "vendor qwen25", "test_resume"),
+    *("test_recipes", "lm-eval", "vendor llama3", "vendor qwen25"),
+    *("test_report_browser", "test_resume", "test_runtimes"),
     *("vendor gguf-gemma-4", "test_hf_tokenizer", "test_processes", "vendor mistral7b-v1"),
     *("test_lora", "test_encoder", "test_automaton", "test_readme", "test_public"),
 )
