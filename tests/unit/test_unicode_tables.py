@@ -66,13 +66,16 @@ def test_scripts_of_some_code_points() -> None:
     assert_scripts(some())
 
 
+def test_of_the_planes_with_characters() -> None:
+    codes = [code for code in SCALARS if code < 0x40000 or 0xE0000 <= code < 0xF0000]
+    assert_classes(codes)
+    assert_scripts(codes)
+
+
+@pytest.mark.nightly
 @pytest.mark.slow
-def test_classes_of_all_code_points() -> None:
+def test_of_all_code_points() -> None:
     assert_classes(SCALARS)
-
-
-@pytest.mark.slow
-def test_scripts_of_all_code_points() -> None:
     assert_scripts(SCALARS)
 
 
