@@ -25,9 +25,12 @@ from warm_python import WarmPython
 _UNTIMED = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-# The same examples in every run; VOCABSHIFT_EXAMPLES=N draws fresh ones, N times as many.
+_NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")  # as tests/nightly.py says
+# The same examples in every run, and more of them where a share of the nightly tests is run too;
+# VOCABSHIFT_EXAMPLES=N draws fresh ones, N times as many.
 _TIMES = int(os.environ.get("VOCABSHIFT_EXAMPLES", "0"))
-settings.register_profile("fixed", _UNTIMED, max_examples=100, derandomize=True)
+_FIXED = 100 if _NIGHTLY else 60
+settings.register_profile("fixed", _UNTIMED, max_examples=_FIXED, derandomize=True)
 settings.register_profile(
     "fresh", _UNTIMED, max_examples=100 * max(_TIMES, 1), derandomize=False, print_blob=True
 )
@@ -39,9 +42,8 @@ LONG_GROUPS = (
     *("test_recipes", "lm-eval", "vendor llama3", "vendor qwen25"),
     *("test_report_browser", "test_resume", "test_runtimes"),
     *("vendor gguf-gemma-4", "test_hf_tokenizer", "test_processes", "vendor mistral7b-v1"),
-    *("test_lora", "test_encoder", "test_automaton", "test_readme", "test_public"),
+    *("test_lora", "test_encoder", "test_automaton", "test_readme"),
 )
-_NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")
 
 
 @pytest.hookimpl(tryfirst=True)  # before anything is collected

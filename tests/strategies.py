@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vocabshift.text.patterns import NAMED, Split
 from vocabshift.text.writing import TERMINALS
 
-_USUAL_EXAMPLES = 100  # of a test that does not say how many, in the profile "fixed"
+_USUAL_EXAMPLES = 100  # of a test that does not say how many, where nightly tests are run too
 
 
 def examples(count: int) -> settings:

@@ -19,6 +19,8 @@ import pytest
 import public_face
 from public_face import Face, in_words, shape
 
+pytestmark = pytest.mark.xdist_group("lm-eval")  # whose tasks are read once in a worker
+
 GOLDEN = Path(__file__).with_name("public")
 LANGUAGES = ("hi", "en")
 NEXT = "If this is meant: make golden, and a line in CHANGELOG.md (docs/stability.md)."

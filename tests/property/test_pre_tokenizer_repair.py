@@ -13,6 +13,7 @@ from real_text import eval_lines, vendor
 from reference.pre_tokenize import without_followers
 from strategies import emoji_and_marks, examples
 from strategies import text as texts
+from vendor_checks import vendor_params
 from vocabshift.checks.reachability import unreachable_by_pipeline
 from vocabshift.extension.options import repair_drift, repaired
 from vocabshift.text.corpus import Corpus
@@ -49,7 +50,7 @@ def test_ids(pattern: str, text: str) -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", ["llama3", "qwen25", "llama4", "mistral-nemo"])
+@pytest.mark.parametrize("name", vendor_params(("llama3", "qwen25", "llama4", "mistral-nemo")))
 def test_vendor_tokenizers(name: str, shared_data: Path) -> None:
     """Not one token of English, German, Estonian or code changes, and none is lost."""
     base = vendor(shared_data / "tokenizers-hf" / name)
