@@ -232,7 +232,7 @@ def encoder(corpus: Path, tokenizer: Path, *more: str) -> Command:
     return lambda out: [*words, "-o", str(out)]
 
 
-@pytest.mark.parametrize("form", ["numpy", "arrow"])
+@pytest.mark.parametrize("form", ["arrow", pytest.param("numpy", marks=pytest.mark.nightly)])
 def test_encode_goes_on_from_every_seam(
     corpus: Path, tokenizer: Path, tmp_path: Path, form: str
 ) -> None:
@@ -378,8 +378,15 @@ def may_mount(tmp_path_factory) -> None:
 
 
 @pytest.mark.usefixtures("may_mount")
-@pytest.mark.parametrize("size", ["24k", "400k"])
-@pytest.mark.parametrize("verb", ["train", "encode"])
+@pytest.mark.parametrize(
+    ("verb", "size"),
+    [
+        ("train", "400k"),
+        ("encode", "24k"),
+        pytest.param("train", "24k", marks=pytest.mark.nightly),
+        pytest.param("encode", "400k", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_full_disk_is_told_and_the_same_command_goes_on(
     corpus: Path, tokenizer: Path, tmp_path: Path, verb: str, size: str
 ) -> None:
