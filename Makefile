@@ -30,7 +30,7 @@ CPP := $(shell find cpp -name '*.h' -o -name '*.cpp' | grep -v tables)
 TEST_ENV := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false \
             PYTHONDONTWRITEBYTECODE= VOCABSHIFT_NIGHTLY=$(NIGHTLY)
 
-.PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core sanitize lint format bench clean
+.PHONY: help demo demo-real recipes test golden site check fuzz fuzz-core sanitize coverage lint format bench clean
 
 help:
 	@echo "make demo    walk text -> tokenizer -> model -> measured difference (4 minutes at most)"
@@ -42,6 +42,7 @@ help:
 	@echo "make fuzz    drawn tests with examples that nobody has seen, for MINUTES=$(MINUTES)"
 	@echo "make fuzz-core  the core on any bytes, by libFuzzer with sanitizers, for MINUTES in all"
 	@echo "make sanitize  run all tests with a sanitized core (SANITIZER=address or thread)"
+	@echo "make coverage  which lines and branches the tests reach, of src and of the core"
 	@echo "make check   editable build, lint, the quick tests of what changed since main"
 	@echo "make lint    ruff, mypy, clang-format: report only"
 	@echo "make format  ruff and clang-format: rewrite"
@@ -97,19 +98,39 @@ fuzz-core: $(VENV)/.dev
 SANITIZED := build/sanitize-$(SANITIZER)
 LIBRARIES := $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
 sanitize: $(VENV)/.dev
-	$(PIP) install -c constraints.txt cmake ninja 'pybind11>=3.0'
-	$(BIN)/cmake -S cpp -B $(SANITIZED) -G Ninja -DVOCABSHIFT_SANITIZE=$(SANITIZER) \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	  -DPython_EXECUTABLE=$(abspath $(BIN))/python \
-	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)"
-	$(BIN)/cmake --build $(SANITIZED)
-	rm -rf $(SANITIZED)/package && mkdir $(SANITIZED)/package
-	cp -r src/vocabshift $(SANITIZED)/package
-	rm -f $(SANITIZED)/package/vocabshift/_core.*.so && cp $(SANITIZED)/_core.*.so $(SANITIZED)/package/vocabshift
+	$(call package_with_core,$(SANITIZED),-DVOCABSHIFT_SANITIZE=$(SANITIZER) -DCMAKE_BUILD_TYPE=RelWithDebInfo)
 	$(TEST_ENV) VOCABSHIFT_SANITIZER=$(SANITIZER) PYTHONPATH=$(abspath $(SANITIZED))/package \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1 \
 	  LD_PRELOAD="$(foreach name,$(LIBRARIES),$$(g++ -print-file-name=$(name)))" \
 	  setarch -R $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
+
+# Lines and branches that the tests reach, of src and of cpp/core; the reports are in build/coverage.
+# A branch of C++ that only an exception takes is not counted.
+COVERAGE := build/coverage
+coverage: $(VENV)/.dev
+	$(PIP) install -c constraints.txt coverage gcovr
+	$(call package_with_core,$(COVERAGE),-DVOCABSHIFT_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug)
+	find $(COVERAGE) -name '*.gcda' -delete
+	rm -f $(COVERAGE)/data*
+	$(TEST_ENV) PYTHONPATH=$(abspath $(COVERAGE))/package \
+	  $(BIN)/coverage run -m pytest --import-mode=importlib $(PYTEST_FLAGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet --directory $(COVERAGE)/python
+	$(BIN)/coverage report --skip-covered --sort=miss | tee $(COVERAGE)/python.txt
+	$(BIN)/gcovr --root . --filter cpp/core/ --merge-lines --exclude-throw-branches --sort uncovered-number \
+	  --print-summary --txt $(COVERAGE)/core.txt --html-details $(COVERAGE)/core.html $(COVERAGE)
+
+# The package in $(1)/package, with a core that is built by these options of cmake.
+define package_with_core
+$(PIP) install -c constraints.txt cmake ninja 'pybind11>=3.0'
+$(BIN)/cmake -S cpp -B $(1) -G Ninja $(2) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+  -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)"
+$(BIN)/cmake --build $(1)
+rm -rf $(1)/package && mkdir $(1)/package
+cp -r src/vocabshift $(1)/package
+rm -f $(1)/package/vocabshift/_core.*.so && cp $(1)/_core.*.so $(1)/package/vocabshift
+endef
 
 check: $(VENV)/.editable
 	$(lint)
