@@ -32,7 +32,7 @@ from record import Row, add, read
 
 KEY = (
     *("what", "new", "on", "arm", "n_bytes", "language", "task", "at_bytes"),
-    *("against", "against_bytes", "at_equal"),
+    *("against", "against_bytes", "at_equal", "start"),
 )
 PRECISIONS = {"no": "float32", "bf16": "bf16"}
 """By the value of `mixed_precision`, in what matrices are multiplied."""

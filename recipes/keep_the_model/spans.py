@@ -5,7 +5,8 @@
 
 For each tokenizer and language: the share of tokens whose bytes are a token of the old tokenizer,
 so that their rows are copied, and the share of tokens that begin and end where the old tokenizer's
-do in that text. Where they do not, the model never read such a token, whatever its row.
+do in that text. Where they do not, the model never read such a token, whatever its row. A row has
+the SHA-256 of both tokenizers and of the text, which all arms of that tokenizer were measured with.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from results import KEY, rounded
 from texts import scored
 
 import vocabshift as vs
+from vocabshift.evaluation.lines.subject import checksum_of
+from vocabshift.results import sha256_of
 
 Spans = list[set[tuple[int, int]]]
 
@@ -52,6 +55,9 @@ def rows_of(old: vs.Tokenizer, new: vs.Tokenizer, texts: dict[str, Sequence[str]
             "tokens": len(tokens),
             "copied": sum(token in known for token in tokens) / len(tokens),
             "same_span": same / len(tokens),
+            "base_sha256": checksum_of(old),
+            "tokenizer_sha256": checksum_of(new),
+            "text_sha256": sha256_of(own),
         }
 
 

@@ -29,6 +29,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
     own = [row for row in rows if row["new"] == first]
     others = [row for row in rows if row["new"] != first]
     made = {
+        "starts": _starts(own),
         "spans": _spans(own),
         "before": _bits(own, SOME, lambda row: row["n_bytes"] == 0),
         "screened": _bits(own, SOME, lambda row: row["n_bytes"] > 0),
@@ -109,6 +110,18 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]
     return markdown(("arm", *heads, "bytes per token", "seeds", "precision", "CPU minutes"), cells)
+
+
+def _starts(rows: list[Row]) -> str:
+    found = _of(rows, "start")
+    languages = _languages(found)
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for row in found:
+        cell = lines.setdefault((_called(row), f"`{row['start']}`".replace("|", "\\|")), {})
+        cell[row["language"]] = f"{row['value']:.3f}"
+    heads = [NAMES.get(name, name) for name in languages]
+    cells = [(*pair, *(own[language] for language in languages)) for pair, own in lines.items()]
+    return markdown(("model", "begins with", *heads), cells, left=2)
 
 
 def _spans(rows: list[Row]) -> str:
