@@ -64,6 +64,7 @@ std::uint64_t gpt2_word_starts(const char* at, const CharBlock& block, unsigned*
     if (stop == offset) continue;
     starts &= ~(bits_below(stop) & ~bits_below(offset + 1));
     starts |= std::uint64_t{1} << stop;
+    if constexpr (Rules::kMarksFollow) hard |= block.mark & std::uint64_t{1} << stop;
   }
   *first_hard = static_cast<unsigned>(std::countr_zero(hard));
   *known = known_end(block, *first_hard);
