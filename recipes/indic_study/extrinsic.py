@@ -260,7 +260,7 @@ def main() -> None:
     read |= {
         f"{split} {name}": [s.text for s in sentences(folder, name, split)]
         for name, folder in args.tasks
-        for split in ("train", "test")
+        for split in (("train", "test") if "encoder" in args.kinds else ("test",))
     }
     known = sources_of(read, {Path(f).name: open_tokenizer(f) for f in args.tokenizers})
     (args.out / "sources.json").write_text(json.dumps(known) + "\n", encoding="utf-8")

@@ -3,9 +3,9 @@
     python recipes/trim/measure.py MODEL OUT --sizes 32768 16384 --text en=FILE… --corpus en=FILE
 
 Rows (`what`): "step", one trimmed model; "bits", its bits per byte of one text, for English also
-under other orders of removal (`order`); "equal", whether texts whose tokens do not change get the
-same hidden states; "task", its accuracy on a task of `vocabshift harness`; "until", where `prune
---until` stops.
+under other orders of removal (`order`), two of them naive; "equal", whether texts whose tokens do
+not change get the same hidden states; "task", its accuracy on a task of `vocabshift harness`;
+"until", where `prune --until` stops; "made", SHA-256 of all texts and of all tokenizers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ import torch
 import vocabshift as vs
 from vocabshift.evaluation.harness.known_tasks import requests_of
 from vocabshift.models.load import load_causal_model
+from vocabshift.pruning.counts import SourceCounts
 from vocabshift.pruning.orders import ORDERS
 from vocabshift.tokenizer.id_map import find
+from vocabshift.tokenizer.splits import unreachable_tokens
 from vocabshift.workflows.prune import prune_to_folder
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
+import naive
 import record
+from rows import sources_of
 
 KEY = ("what", "variant", "size", "text", "order", "by", "task")
 VARIANTS = ("en", "en+code", "en+de")
@@ -172,6 +176,7 @@ class Measurements:
         self.corpus = vs.Corpus.from_specs(args.corpus)
         self.timed = self.texts["en"][: 2 if args.smoke else 20]
         self.tokenizer, self.base = vs.load_tokenizer(args.model), load_causal_model(args.model)
+        self.unreachable = set(unreachable_tokens(self.tokenizer))
         self.done = {record.key_of(row, KEY) for row in record.read(self.file)}
 
     def lacks(self, **facts: Any) -> bool:
@@ -230,10 +235,16 @@ class Measurements:
 
     def order(self, name: str, size: int) -> None:
         """English under another order of removal."""
-        pruned = vs.prune(self.tokenizer, self.corpus, vocab_size=size, order=name)
+        if name in naive.ORDERS:
+            n_tokens = self.tokenizer.row_count - size
+            removed, _ = naive.removed(self.tokenizer, name, n_tokens, SourceCounts(self.corpus))
+            pruned = self.tokenizer.without(removed)
+        else:
+            pruned = vs.prune(self.tokenizer, self.corpus, vocab_size=size, order=name)
         model, tokenizer = vs.transfer(copy.deepcopy(self.base), old=self.tokenizer, new=pruned)
-        english = {"en": self.texts["en"]}
-        self.put(*bits(model, tokenizer, english, variant="en", size=size, order=name))
+        facts = {"variant": "en", "size": size, "order": name}
+        facts["unreachable"] = len(set(unreachable_tokens(pruned)) - self.unreachable)
+        self.put(*bits(model, tokenizer, {"en": self.texts["en"]}, **facts))
 
     def until(self, by: str, limit: float) -> None:
         """Where `prune --until` stops on the English text."""
@@ -283,12 +294,15 @@ def main() -> None:
         for task in args.tasks:
             if measured.lacks(what="task", variant=variant, size=size, task=task):
                 measured.task(folder, task, args.data, variant=variant, size=size)
-    for name, size in product((name for name in ORDERS if name != STEPS), args.sizes):
+    orders = [name for name in (*ORDERS, *naive.ORDERS) if name != STEPS]
+    for name, size in product(orders, args.sizes):
         if measured.lacks(what="bits", text="en", variant="en", size=size, order=name):
             measured.order(name, size)
     for by, limit in UNTIL.items():
         if measured.lacks(what="until", variant="en", by=by):
             measured.until(by, limit)
+    tokenizers = {folder.name: vs.load_tokenizer(folder) for folder in folders.values()}
+    measured.put({"what": "made", **sources_of(measured.texts, tokenizers)})
 
 
 if __name__ == "__main__":

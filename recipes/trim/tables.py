@@ -99,10 +99,16 @@ def _orders(rows: list[Row]) -> str:
     ]
     ordered += [row for row in _of(rows, "bits") if row.get("order")]
     sizes = sorted({row["size"] for row in ordered}, reverse=True)
-    values = {(row["order"], row["size"]): row["value"] for row in ordered}
+    values = {(row["order"], row["size"]): _with_lost(row) for row in ordered}
     names = dict.fromkeys(row["order"] for row in ordered)
-    cells = [(f"`{name}`", *(f"{values[name, size]:.3f}" for size in sizes)) for name in names]
+    cells = [(f"`{name}`", *(values[name, size] for size in sizes)) for name in names]
     return markdown(("order", *(f"{size:,}" for size in sizes)), cells)
+
+
+def _with_lost(row: Row) -> str:
+    """The figure, and how many tokens became unreachable where any did."""
+    lost = row.get("unreachable")
+    return f"{row['value']:.3f}" + (f" ({lost:,})" if lost else "")
 
 
 def _until(rows: list[Row]) -> str:
