@@ -216,7 +216,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
     runs = load(out)
-    compression = vs.Results.from_jsonl((out / "tokenizers.jsonl").read_text(encoding="utf-8"))
+    evaluated = (out / "tokenizers.jsonl").read_text(encoding="utf-8")
+    compression = vs.Results.from_jsonl(evaluated)
     latency = json.loads((out / "latency.json").read_text(encoding="utf-8"))
     tables = {
         "tokenizers": tokenizer_rows(runs, compression),
@@ -236,6 +237,7 @@ def main() -> None:
         "texts": compression.distinct("language"),
         "topics": list(first["sib200"]),
         "machine": recorded.machine(),
+        **recorded.sources(map(json.loads, evaluated.splitlines())),
     }
     (out / "rows.jsonl").unlink(missing_ok=True)
     found = [
