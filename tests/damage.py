@@ -8,11 +8,23 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from vocabshift.cli.options import UsageError
 
 ODD: list[Any] = [None, True, -1, 2**70, 1e308, "", "../../x", "\udcff", [], [[]], {}, {"": []}]
+
+
+def sound_copy(
+    write: Callable[[Path], Path], read: Callable[[Path], object], factory: pytest.TempPathFactory
+) -> Path:
+    """A file or folder in a folder of its own, which `read` has read once."""
+    place = factory.mktemp("sound") / "files"
+    place.mkdir()
+    sound = write(place)
+    read(sound)
+    return sound
 
 
 def damage_json(document: Any, data: st.DataObject) -> Any:

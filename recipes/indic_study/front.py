@@ -49,9 +49,10 @@ def is_indian(label: str) -> bool:
     return language is not None and language.is_scheduled
 
 
-def rows_of(results: Results, table: str) -> list[Row]:
-    """A row for each tokenizer, and one that counts the languages."""
+def rows_of(results: Results, table: str, labels: Sequence[str] = ()) -> list[Row]:
+    """A row for each tokenizer, and one that counts the languages: those of `labels`, or all."""
     languages = results.where(metric="fertility").distinct("language")
+    languages = [label for label in languages if not labels or label in labels]
     indian = [label for label in languages if is_indian(label)]
     counted = {"languages": len(languages), "of them Indian": len(indian)}
     rows: list[Row] = [{"table": f"{table}-languages", "row": "languages", "values": counted}]
@@ -81,6 +82,8 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
         title = f"{counted['languages']} languages, {counted['of them Indian']} of them Indian"
         if table.endswith("-declaration"):
             title = f"The Declaration of Human Rights: {title}"
+        if table.endswith("-same"):
+            title = f"FLORES in the Declaration's languages: {title}"
         text = f"### {title}\n\n{_table(of)}"
         made_of[table] = f"{text}\n\n*{how(own[table])}.*" if table in own else text
     return made_of
@@ -115,12 +118,17 @@ def main() -> None:
     parser.add_argument("--table", required=True, help="its name in README.md")
     parser.add_argument("--command", default="recipes/indic_study/front.sh")
     parser.add_argument("--size", required=True, help="as the table names it")
+    parser.add_argument("--labels", nargs="*", default=[], help="languages; default: all")
     parser.add_argument("--results", type=Path, help="a file that takes the rows too")
     parser.add_argument("-o", "--out", type=Path, required=True)
     args = parser.parse_args()
     results = read_results([args.measured])
-    measured = results.where(metric="fertility").to_dicts()
-    rows = rows_of(results, args.table)
+    rows = rows_of(results, args.table, args.labels)
+    measured = [
+        row
+        for row in results.where(metric="fertility").to_dicts()
+        if not args.labels or row["language"] in args.labels
+    ]
     rows.append(made(args.table, args.command, args.size, None, measured))
     text = "".join(f"{shown(row)}\n" for row in rows)
     args.out.write_text(text, encoding="utf-8")

@@ -88,18 +88,21 @@ COMMAND=recipes/indic_study/front.sh
 if [ "$VOCAB" != 64000 ]; then
   COMMAND="VOCAB=$VOCAB MB=$MB PARTS=$PARTS OUT=runs/$(basename "$OUT") $COMMAND"
 fi
-# measure TABLE FILE SPEC…: its rows, of what `evaluate` writes into FILE.
-measure() {
-  local table=$1 file=$2
-  vocabshift evaluate "${SUBJECTS[@]}" --text "${@:3}" $THREADS --metrics fertility tokens_per_line \
-    --output "$file" --force >/dev/null
-  "$PYTHON" recipes/indic_study/front.py "$file" --table "$table" --size "$SIZE" \
-    --command "$COMMAND" -o "$OUT/$table.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
+measure() { # a file of results, SPECs
+  vocabshift evaluate "${SUBJECTS[@]}" --text "${@:2}" $THREADS --metrics fertility tokens_per_line \
+    --output "$1" --force >/dev/null
 }
-measure "front-$VOCAB" "$OUT/results.jsonl" "${PARALLEL[@]}" --parallel
+rows() { # a file of results, the table's name, labels
+  "$PYTHON" recipes/indic_study/front.py "$1" --table "$2" --labels "${@:3}" --size "$SIZE" \
+    --command "$COMMAND" -o "$OUT/$2.jsonl" ${RECORD:+--results recipes/indic_study/results.jsonl}
+}
+measure "$OUT/results.jsonl" "${PARALLEL[@]}" --parallel
+rows "$OUT/results.jsonl" "front-$VOCAB"
 if [ -d "$EVAL/udhr" ]; then # our own sample texts have none
   lines_into DECLARATION specs "$EVAL/udhr"
-  measure "front-$VOCAB-declaration" "$OUT/declaration.jsonl" "${DECLARATION[@]}"
+  measure "$OUT/declaration.jsonl" "${DECLARATION[@]}"
+  rows "$OUT/declaration.jsonl" "front-$VOCAB-declaration"
+  rows "$OUT/results.jsonl" "front-$VOCAB-same" "${DECLARATION[@]%%=*}" # the languages of that text
 fi
 if [ -n "${RECORD:-}" ]; then
   "$PYTHON" recipes/data/record.py recipes/indic_study

@@ -35,7 +35,7 @@ STARTS = {CHAT: "", TEXT: "", f"{TEXT}, newline": "\n"}
 
 
 def bits_per_byte(model: Any, tokenizer: vs.Tokenizer, texts: Sequence[str], before: str) -> float:
-    """Of the texts alone, `before` standing at the begin of each."""
+    """Of the texts alone, `before` standing at the beginning of each."""
     found = score_documents(model, tokenizer, [before + text for text in texts])
     bits = bits_of(found).sum() - len(texts) * bits_after_start(model, tokenizer, before)
     return float(bits / (bytes_of(found).sum() - len(texts) * len(before.encode())))

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
-from damage import check_damage
+from damage import check_damage, sound_copy
 from strategies import examples
 from vocabshift.cli.config import read_toml
 from vocabshift.models.facts import model_facts
@@ -188,9 +188,7 @@ def door(
 ) -> tuple[Path, Callable[[Path], object]]:
     """A sound file or folder, and what reads it."""
     write, read = DOORS[request.param]
-    sound = write(tmp_path_factory.mktemp("sound"))
-    read(sound)
-    return sound, read
+    return sound_copy(write, read, tmp_path_factory), read
 
 
 @examples(50)

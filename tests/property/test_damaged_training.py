@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vocabshift as vs
-from damage import check_damage
+from damage import check_damage, sound_copy
 from strategies import examples
 from vocabshift.cli.config import fill_from_config
 from vocabshift.cli.main import build_parser
@@ -188,11 +188,7 @@ def door(
     if request.param == "packed for datasets":
         pytest.importorskip("pyarrow")
     write, read = DOORS[request.param]
-    place = tmp_path_factory.mktemp("sound") / "files"
-    place.mkdir()
-    sound = write(place)
-    read(sound)
-    return sound, read
+    return sound_copy(write, read, tmp_path_factory), read
 
 
 @examples(50)

@@ -171,9 +171,9 @@ def test_a_deprecated_name_is_the_new_one_and_says_so(monkeypatch) -> None:
     monkeypatch.setattr(vs, "_RENAMED", {"OldCorpus": ("Corpus", "0.3")})
     said = r"vocabshift.OldCorpus is deprecated and goes with version 0.3; write vocabshift.Corpus"
     for _ in range(2):
-        with pytest.warns(DeprecationWarning, match=f"^{re.escape(said)}$") as told:
+        with pytest.warns(DeprecationWarning, match=f"^{re.escape(said)}$") as caught:
             assert vs.Corpus is vs.OldCorpus  # type: ignore[attr-defined]
-        assert [__file__] == [each.filename for each in told]
+        assert [__file__] == [each.filename for each in caught]
     with pytest.warns(DeprecationWarning, match=re.escape(said)):
         from vocabshift import OldCorpus  # type: ignore[attr-defined]
     assert vs.Corpus is OldCorpus
@@ -199,9 +199,9 @@ class _Options:
 def test_a_deprecated_keyword_is_the_new_one_and_says_so(called: Callable[..., Any]) -> None:
     """The new spelling says nothing, both are an error, and the signature has the new one alone."""
     said = r"^size= is deprecated and goes with version 0\.3; write vocab_size=$"
-    with pytest.warns(DeprecationWarning, match=said) as told:
+    with pytest.warns(DeprecationWarning, match=said) as caught:
         old = called("a", size=3)
-    assert [__file__] == [each.filename for each in told]
+    assert [__file__] == [each.filename for each in caught]
     assert called("a", vocab_size=3) == old
     assert called("a", vocab_size=1) == called("a")
     with pytest.raises(TypeError, match=f"{called.__name__}: size is vocab_size; give one"):

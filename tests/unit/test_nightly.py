@@ -23,7 +23,7 @@ def test_every_name_is_in_one_share() -> None:
 
 
 @pytest.mark.parametrize("chosen", ["1", "some", "1/0", "/8", "1/", "-1/8"])
-def test_what_is_no_share_is_told(chosen: str) -> None:
+def test_what_is_no_share_is_refused(chosen: str) -> None:
     with pytest.raises(ValueError, match="NIGHTLY is"):
         is_chosen("a", chosen)
 
