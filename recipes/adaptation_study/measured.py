@@ -165,15 +165,21 @@ def tokenizer_rows(runs: Runs, compression: vs.Results) -> list[record.Row]:
 
 
 def glitch_rows(runs: Runs) -> list[record.Row]:
-    """Suspect tokens of each seed, and the tokens judged."""
+    """Suspect tokens of each seed, and the tokens judged; the same of superwords alone."""
     found = []
     for arm in ARMS:
         facts = [run["glitch"] for run in runs[arm.key]]
         suspect = [each["n_suspect"] for each in facts]
         judged = statistics.mean(each["n_judged"] for each in facts)
-        share = statistics.mean(suspect) / judged
-        least_most = [min(suspect), max(suspect)]
-        found.append({"row": arm.name, "judged": judged, "suspect": least_most, "share": share})
+        row = {"row": arm.name, "judged": judged, "suspect": [min(suspect), max(suspect)]}
+        row["share"] = statistics.mean(suspect) / judged
+        classes = [each for fact in facts for each in fact["classes"]]
+        superwords = [each for each in classes if each["class"] == "superword"]
+        if superwords:
+            suspect = [each["suspect"] for each in superwords]
+            row["superwords"] = superwords[0]["tokens"]
+            row["suspect_superwords"] = [min(suspect), max(suspect)]
+        found.append(row)
     return found
 
 

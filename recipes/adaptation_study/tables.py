@@ -133,13 +133,19 @@ def _topics(rows: list[Row], study: Row) -> str:
 
 
 def _glitch(rows: list[Row], study: Row) -> str:
+    def least_most(suspect: Sequence[int]) -> str:
+        return "–".join(f"{n:,}" for n in dict.fromkeys(suspect))
+
+    least = "suspect, least and most of the seeds"
     return _titled(
         "Tokens that look untrained (`vocabshift glitch`)",
-        ["arm", "tokens judged", "suspect, least and most of the seeds", "share"],
+        ["arm", "tokens judged", least, "share", "superwords", f"superwords: {least}"],
         (
             [
-                *(row["row"], f"{row['judged']:,.0f}"),
-                *("–".join(f"{n:,}" for n in row["suspect"]), f"{row['share']:.1%}"),
+                *(row["row"], f"{row['judged']:,.0f}", least_most(row["suspect"])),
+                f"{row['share']:.1%}",
+                f"{row['superwords']:,}" if "superwords" in row else "0",
+                least_most(row["suspect_superwords"]) if "superwords" in row else "–",
             ]
             for row in rows
         ),
