@@ -6,7 +6,7 @@
 
 Makes the texts, runs one benchmark after the other and keeps what each prints in OUT/NAME.md; what
 is there is not run again. `--write` puts those files into RESULTS.md. Wants a quiet machine, an
-hour and a half, 30 GB of disk, and the peers:
+hour and a half, 30 GB of disk, SmolLM2 for `score` (`recipes/smollm2/get.sh`), and the peers:
 
     pip install gigabpe rustbpe ffbpe fastokens gigatoken tiktoken tuetoken morpheme kitoken
 """
@@ -17,8 +17,10 @@ import argparse
 import json
 import random
 import re
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice, product
@@ -72,12 +74,16 @@ def mixed(train: Path, out: Path, n_bytes: int) -> Path:
     return out
 
 
-class Texts:
-    """Texts that are made when they are asked for, in a folder."""
+class Inputs:
+    """Tokenizers, a model, and texts that are made when they are asked for."""
 
-    def __init__(self, data: Path, folder: Path, scale: float) -> None:
-        """`scale`: share of the sizes that are asked for."""
-        self.train, self.folder, self.scale = data / "train", folder, scale
+    def __init__(
+        self, data: Path, folder: Path, *, scale: float = 1.0, runs: str = "3", model: str = ""
+    ) -> None:
+        """`folder`: of the texts; `scale`: share of the sizes that are asked for."""
+        self.train, self.flores = data / "train", data / "eval" / "sib200-flores"
+        self.tokenizers = data / "tokenizers-hf"
+        self.folder, self.scale, self.runs, self.model = folder, scale, runs, model
         folder.mkdir(parents=True, exist_ok=True)
 
     def of(self, language: str) -> str:
@@ -114,46 +120,77 @@ def shown(program: str, *options: str) -> str:
     return f"`python benchmarks/{program} {' '.join(words)}`\n\n{run(program, *options)}"
 
 
-def training(texts: Texts, _data: Path, runs: str) -> str:
+def training(inputs: Inputs) -> str:
     """One stage beside all trainers; with gigabpe alone on texts that take the others too long."""
     size = ("--vocab-size", "64000")
     gpt2 = (*size, "--pattern", "gpt2", "--threads", "1", "2", "--peers")
     others = (*size, "--pattern", "cl100k", "o200k", "--runs", "1", "--peers", "tokenizers")
-    six = ("--text", texts.mixed(100))
+    six = ("--text", inputs.mixed(100))
+    large = ("--text", inputs.synthetic(1), *gpt2, "gigabpe", "--runs", inputs.runs)
     parts = [
         shown("train.py", *six, *gpt2, "tokenizers", "gigabpe", "rustbpe", "ffbpe", "--runs", "1"),
         shown("train.py", *six, *others, "rustbpe", "ffbpe"),
-        shown("train.py", *six, *gpt2, "gigabpe", "--runs", runs),
-        shown("train.py", "--text", texts.synthetic(1), *gpt2, "gigabpe", "--runs", runs),
-        shown("train.py", "--text", texts.synthetic(10), *gpt2, "gigabpe", "--runs", "1"),
+        shown("train.py", *six, *gpt2, "gigabpe", "--runs", inputs.runs),
+        shown("train.py", *large),
+        shown("train.py", "--text", inputs.synthetic(10), *gpt2, "gigabpe", "--runs", "1"),
     ]
     return "\n".join(parts)
 
 
-def growth(texts: Texts, _data: Path, _runs: str) -> str:
+def superwords(inputs: Inputs) -> str:
+    """Stage 2 beside `tokenizers`, and both stages of 10 GB, phase by phase."""
+    beside = shown("superwords.py", "--text", inputs.mixed(20), "--runs", "1")
+    return f"{beside}\n{by_phase(Path(inputs.synthetic(10)), vocab_size=200_000)}"
+
+
+def by_phase(text: Path, vocab_size: int) -> str:
+    """A row of `vocabshift train --recipe ist`, as a command of its own."""
+    options = ["--recipe", "ist", "--vocab-size", str(vocab_size), "-j", "2", "--memory", "8GB"]
+    with tempfile.TemporaryDirectory(dir=text.parent) as place:
+        files = ["--corpus", f"text={text}", "-o", f"{place}/tokenizer", "--json"]
+        command = [sys.executable, "-m", "vocabshift", "train", *options, *files]
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        printed = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+        wall = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    report = json.loads(printed)
+    phases = report["phases"]
+    peak = max(phase["peak_rss_bytes"] for phase in phases) / 2**20
+    head = [*(f"{phase['name']}, s" for phase in phases), "in all, s", "CPU s", "peak MB"]
+    cells = [*(f"{phase['seconds']:.1f}" for phase in phases), f"{wall:.1f}", f"{cpu:.0f}"]
+    cells += [f"{peak:.0f}", f"{report['dropped_words']:,}"]
+    return (
+        f"`vocabshift train {' '.join(options)} --corpus {text.name}`\n\n"
+        f"| {' | '.join(head)} | words left out |\n|{'---:|' * len(cells)}\n"
+        f"| {' | '.join(cells)} |\n"
+    )
+
+
+def growth(inputs: Inputs) -> str:
     """Both recipes on two threads, from 1 MB to 10 GB."""
-    files = [*map(texts.mixed, (1, 5, 20, 50, 100)), *map(texts.synthetic, (1, 10))]
+    files = [*map(inputs.mixed, (1, 5, 20, 50, 100)), *map(inputs.synthetic, (1, 10))]
     size = ("--vocab-sizes", "64000", "--threads", "2", "--runs", "1")
     return shown("growth.py", "--texts", *files, *size)
 
 
-def encoding(texts: Texts, data: Path, runs: str) -> str:
+def encoding(inputs: Inputs) -> str:
     """One table: a row for each tokenizer, text and pass, a column for each peer."""
-    files = [texts.of(language) for language in LANGUAGES]
+    files = [inputs.of(language) for language in LANGUAGES]
     peers = [name for name in encode.CONTESTANTS if name != "vocabshift"]
     lines = [
-        f"Times less CPU than each peer on one thread (`encode.py --runs {runs}`), and times as "
-        "fast on two threads (`--runs 5 --threads 2 --peers`); texts of 8 MB. **Bold: missed**; "
-        f"wanted are {FASTER['fastokens']} for fastokens, 1 for others, and {ON_TWO_THREADS} for "
-        "two threads. \\*: other ids.",
+        f"Times less CPU than each peer on one thread (`encode.py --runs {inputs.runs}`), and "
+        "times as fast on two threads (`--runs 5 --threads 2 --peers`); texts of 8 MB. **Bold: "
+        f"missed**; wanted are {FASTER['fastokens']} for fastokens, 1 for others, and "
+        f"{ON_TWO_THREADS} for two threads. \\*: other ids.",
         "",
         f"| tokenizer, text, pass | MB/s | {' | '.join(peers)} | two threads |",
         f"|---|{'---:|' * (len(peers) + 2)}",
     ]
     missing: dict[str, list[str]] = {}
     for tokenizer in TOKENIZERS:
-        options = ("--tokenizer", str(data / "tokenizers-hf" / tokenizer), "--json", "--text")
-        one = tables(run("encode.py", *options, *files, "--runs", runs))
+        options = ("--tokenizer", str(inputs.tokenizers / tokenizer), "--json", "--text")
+        one = tables(run("encode.py", *options, *files, "--runs", inputs.runs))
         alone = ("--runs", "5", "--peers")
         two = [tables(run("encode.py", *options, *files, "--threads", n, *alone)) for n in "12"]
         cases = product(LANGUAGES, ("first", "again"))
@@ -186,48 +223,80 @@ def _bold(times: float, wanted: float) -> str:
     return f"{times:.1f}" if times >= wanted else f"**{times:.2f}**"
 
 
-def drop_in(texts: Texts, data: Path, runs: str) -> str:
+def drop_in(inputs: Inputs) -> str:
     """`hf_tokenizer` beside transformers, with Llama-3 and with superwords of its own."""
-    options = ("--text", texts.of("hi"), texts.of("en"), "--runs", runs)
-    plain = ("--tokenizer", str(data / "tokenizers-hf" / "llama3"))
+    options = ("--text", inputs.of("hi"), inputs.of("en"), "--runs", inputs.runs)
+    plain = ("--tokenizer", str(inputs.tokenizers / "llama3"))
     return "\n".join(shown("hf_tokenizer.py", *options, *more) for more in (plain, ()))
 
 
-def pieces(_texts: Texts, data: Path, runs: str) -> str:
+def pieces(inputs: Inputs) -> str:
     """Words of 1 MB."""
-    return shown("piece.py", "--runs", runs, "--tokenizer", str(data / "tokenizers-hf" / "llama3"))
+    tokenizer = str(inputs.tokenizers / "llama3")
+    found = shown("piece.py", "--runs", inputs.runs, "--tokenizer", tokenizer)
+    return f"{found}\nWanted for 1 MB: 20 ms."
 
 
-def loading(_texts: Texts, data: Path, _runs: str) -> str:
+def loading(inputs: Inputs) -> str:
     """Three tokenizers in new processes."""
-    folders = (str(data / "tokenizers-hf" / name) for name in TOKENIZERS)
+    folders = (str(inputs.tokenizers / name) for name in TOKENIZERS)
     parts = (shown("load.py", "--runs", "5", "--tokenizer", each) for each in folders)
     return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s."])
 
 
-def evaluation(_texts: Texts, data: Path, runs: str) -> str:
+def packing(inputs: Inputs) -> str:
+    """Text to packed training data, from file to file."""
+    options = ("--tokenizer", str(inputs.tokenizers / "llama3"), "--runs", "1", "--threads", "2")
+    return shown("pack.py", "--text", inputs.mixed(100), *options)
+
+
+def extending(inputs: Inputs) -> str:
+    """Continued BPE of three vendors' tokenizers on text of one language."""
+    cases = {"mistral-nemo": "hi", "llama4": "te", "mistral7b-v1": "ta"}
+    return "\n".join(
+        shown(
+            *("extend.py", "--tokenizer", str(inputs.tokenizers / name)),
+            *("--text", str(inputs.train / f"{language}.txt"), "--runs", inputs.runs),
+        )
+        for name, language in cases.items()
+    )
+
+
+def evaluation(inputs: Inputs) -> str:
     """20 tokenizers on all languages of FLORES."""
-    folders = sorted(map(str, (data / "tokenizers-hf").iterdir()))
-    text = str(data / "eval" / "sib200-flores")
-    options = ("--repeat", "20", "--threads", "2", "--runs", runs)
-    found = shown("evaluate.py", "--text", text, *options, "--tokenizers", *folders)
+    folders = sorted(map(str, inputs.tokenizers.iterdir()))
+    options = ("--repeat", "20", "--threads", "2", "--runs", inputs.runs)
+    found = shown("evaluate.py", "--text", str(inputs.flores), *options, "--tokenizers", *folders)
     return f"{found}\nWanted for all metrics: 45 s."
 
 
-def patterns(texts: Texts, _data: Path, _runs: str) -> str:
+def patterns(inputs: Inputs) -> str:
     """Pre-tokenizing with every named pattern."""
-    return shown("patterns.py", "--text", *map(texts.of, LANGUAGES))
+    return shown("patterns.py", "--text", *map(inputs.of, LANGUAGES))
 
 
-SECTIONS: dict[str, tuple[str, Callable[[Texts, Path, str], str]]] = {
+def scoring(inputs: Inputs) -> str:
+    """`score`, `harness` and `distill` beside bare forward passes of the same tokens."""
+    if not inputs.model:
+        return "Not run: `--model` was not given."
+    options = ("--model", inputs.model, "--tokens", "1000", "--runs", inputs.runs)
+    found = shown("score.py", *options, "--text", str(inputs.flores / "en.txt"))
+    return f"{found}\nWanted: 1.1 times the bare pass."
+
+
+SECTIONS: dict[str, tuple[str, Callable[[Inputs], str]]] = {
     "train": ("Training", training),
+    "superwords": ("Training superwords", superwords),
     "growth": ("Growth", growth),
     "encode": ("Encoding", encoding),
     "hf_tokenizer": ("A tokenizer for transformers", drop_in),
     "piece": ("Single pieces", pieces),
     "load": ("Loading", loading),
+    "pack": ("Packing", packing),
+    "extend": ("Extending", extending),
     "evaluate": ("Evaluate", evaluation),
     "patterns": ("Pre-tokenizers", patterns),
+    "score": ("Scoring, harness, distillation", scoring),
 }
 
 
@@ -248,15 +317,14 @@ def commit() -> str:
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
 
 
-def measure_all(names: Iterable[str], data: Path, out: Path, scale: float, runs: str) -> None:
+def measure_all(names: Iterable[str], inputs: Inputs, out: Path) -> None:
     """Run what has no file yet."""
-    texts = Texts(data, out / "texts", scale)
     for name in names:
         file = out / f"{name}.md"
         if file.exists():
             continue
         begun = time.monotonic()
-        printed = SECTIONS[name][1](texts, data, runs)
+        printed = SECTIONS[name][1](inputs)
         took = f"Commit {commit()}, {time.strftime('%Y-%m-%d')}, {time.monotonic() - begun:.0f} s."
         write_whole(file, f"{printed.strip()}\n\n{took}\n")
 
@@ -268,13 +336,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--runs", default="3")
+    parser.add_argument("--model", default="", help="folder of SmolLM2, for `score`")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes of texts")
     parser.add_argument("--write", action="store_true", help="put what OUT holds into RESULTS.md")
     args = parser.parse_args()
     if not (args.data or args.write):
         parser.error("nothing to do: give --data to measure, --write to put the tables in place")
     if args.data:
-        measure_all(args.only, args.data, args.out, args.scale, args.runs)
+        options = {"scale": args.scale, "runs": args.runs, "model": args.model}
+        measure_all(args.only, Inputs(args.data, args.out / "texts", **options), args.out)
     if args.write:
         text = RESULTS.read_text(encoding="utf-8")
         text = BLOCK.sub(lambda match: f"{match[1]}\n{block(args.out)}\n{match[2]}", text)

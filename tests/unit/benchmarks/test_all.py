@@ -29,7 +29,7 @@ def data(tmp_path: Path, every) -> Path:
 
 def test_the_texts(every, data: Path, tmp_path: Path) -> None:
     """Six languages in equal parts, in whole blocks and no order; smaller texts are its heads."""
-    texts = every.Texts(data, tmp_path / "texts", 12_000 / 100e6)
+    texts = every.Inputs(data, tmp_path / "texts", scale=12_000 / 100e6)
     lines = Path(texts.mixed(100)).read_text(encoding="utf-8").splitlines()
     blocks = [lines[start : start + 32] for start in range(0, len(lines), 32)]
     of = [{line.partition(" ")[0] for line in block} for block in blocks]
@@ -66,7 +66,7 @@ def test_a_miss_is_bold_in_the_table_of_encoding(
         return json.dumps({"tables": [{"rows": rows, "missing": missing}] * 8})
 
     monkeypatch.setattr(every, "run", run)
-    printed = every.encoding(every.Texts(data, tmp_path / "texts", 1e-4), data, "3")
+    printed = every.encoding(every.Inputs(data, tmp_path / "texts", scale=1e-4))
     lines = [line for line in printed.splitlines() if line.startswith("| llama3, hi, first |")]
     head = next(line for line in printed.splitlines() if line.startswith("| tokenizer"))
     cells = dict(zip(head.split(" | "), lines[0].split(" | "), strict=True))
@@ -76,6 +76,21 @@ def test_a_miss_is_bold_in_the_table_of_encoding(
     assert ("21", "–", "**1.50** |") == (cells["MB/s"], cells["kitoken"], lines[0].split(" | ")[-1])
     assert 3 * 4 * 2 == sum(printed.count(f"\n| {name}, ") for name in every.TOKENIZERS)
     assert "kitoken: not installed (llama3, llama4, qwen25)." in printed
+
+
+def test_a_large_text_is_timed_phase_by_phase(every, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    lines = (f"the {number} of the sea and the land\n" for number in range(200))
+    text.write_text("".join(lines), encoding="utf-8")
+    command, _, head, _, row = every.by_phase(text, vocab_size=400).splitlines()
+    assert command.startswith("`vocabshift train --recipe ist --vocab-size 400 ")
+    names = [cell.strip() for cell in head.strip("|").split("|")]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    own = dict(zip(names, cells, strict=True))
+    assert ["count, s", "stage 1, s", "encode, s", "stage 2, s"] == names[:4]
+    assert 0 < sum(map(float, cells[:4])) <= float(own["in all, s"]) + 0.2
+    assert float(own["peak MB"]) > 10 and "0" == own["words left out"]
+    assert [text] == list(tmp_path.iterdir())
 
 
 def test_what_is_kept_is_not_run_again_and_is_written(
@@ -92,7 +107,7 @@ def test_what_is_kept_is_not_run_again_and_is_written(
     monkeypatch.setattr(every, "SECTIONS", sections)
     monkeypatch.setattr(every, "RESULTS", results)
     for names in (["load"], ["train", "load"]):
-        every.measure_all(names, data, out, 1.0, "3")
+        every.measure_all(names, every.Inputs(data, out / "texts"), out)
     assert ["load", "train"] == ran
     monkeypatch.setattr("sys.argv", ["all.py", "--out", str(out), "--write"])
     every.main()
