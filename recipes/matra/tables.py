@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -101,16 +102,24 @@ def _other(rows: list[Row]) -> str:
 
 
 def log_law(curve: dict[str, dict[str, float]]) -> str:
-    """Fertility as a line over the logarithm of the size: least squares, and how well it fits."""
-    points = [(math.log2(int(size)), fmean(own.values())) for size, own in curve.items()]
+    """Fertility over the logarithm of the size: a line by least squares, and from size to size.
+
+    Means over the languages of the table; code-switched texts are in none.
+    """
+    points = sorted(
+        (math.log2(int(size)), fmean(value for name, value in own.items() if name not in SWITCHED))
+        for size, own in curve.items()
+    )
     x, y = ([point[i] for point in points] for i in (0, 1))
     mean_x, mean_y = fmean(x), fmean(y)
     slope = sum((a - mean_x) * (b - mean_y) for a, b in points) / sum((a - mean_x) ** 2 for a in x)
     rest = [b - mean_y - slope * (a - mean_x) for a, b in points]
     fit = 1 - sum(r * r for r in rest) / sum((b - mean_y) ** 2 for b in y)
+    steps = [f"{(d - b) / (c - a):+.3f}" for (a, b), (c, d) in pairwise(points)]
     return (
         f"Log law: each doubling of the vocabulary changes mean fertility by {slope:+.3f} "
-        f"(R² = {fit:.3f}; the largest distance from the line is {max(map(abs, rest)):.3f})."
+        f"(R² = {fit:.3f}; the largest distance from the line is {max(map(abs, rest)):.3f}). "
+        f"From size to size it is {', '.join(steps)}."
     )
 
 

@@ -150,8 +150,9 @@ def test_rows_stand_in_the_order_of_their_numbers(beside) -> None:
 def test_a_line_over_the_logarithm_is_found(program) -> None:
     """Fertility falls by a quarter with each doubling; then one point lies off the line."""
     log_law = program("matra/tables.py").log_law
-    curve = {str(2**i): {"hi": 5 - i / 4, "ta": 7 - i / 4} for i in range(8, 12)}
+    curve = {str(2**i): {"hi": 5 - i / 4, "ta": 7 - i / 4, "hi+en": i} for i in range(8, 12)}
     assert "by -0.250 (R² = 1.000; the largest distance from the line is 0.000)" in log_law(curve)
+    assert "From size to size it is -0.250, -0.250, -0.250." in log_law(curve)
     curve["4096"] = {"hi": 9.0, "ta": 9.0}
     assert "R² = 1.000" not in log_law(curve)
 
