@@ -34,6 +34,8 @@ from vocabshift.storage.output import atomic_file, write_whole
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
+MACHINE = re.compile(r"(\S+, \d+ CPUs, )load ([\d.]+), (.*), \d{4}-\d\d-\d\d")
+"""What `measure.machine` prints."""
 BLOCK = re.compile(r"(<!-- all -->\n).*?(<!-- /all -->)", flags=re.DOTALL)
 
 LANGUAGES = ("hi", "ta", "en", "code")
@@ -301,14 +303,26 @@ SECTIONS: dict[str, tuple[str, Callable[[Inputs], str]]] = {
 
 
 def block(out: Path) -> str:
-    """What all finished benchmarks printed, below one another."""
-    parts = []
+    """What all finished benchmarks printed, below one another; first the machine, said once."""
+    parts: list[str] = []
+    machines: dict[str, list[float]] = {}
     for name, (title, _) in SECTIONS.items():
         file = out / f"{name}.md"
-        if file.exists():
-            text = re.sub(r"^### ", "#### ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-            parts.append(f"### {title}: measured together\n\n{text.strip()}\n")
-    return "\n".join(parts)
+        if not file.exists():
+            continue
+        lines = []
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if found := MACHINE.fullmatch(line):
+                machines.setdefault(found[1] + found[3], []).append(float(found[2]))
+            else:
+                lines.append(re.sub(r"^### ", "#### ", line))
+        text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip())
+        parts.append(f"### {title}\n\n{text}\n")
+    above = [
+        f"{machine}; load average as tables were done: {min(loads):.1f} to {max(loads):.1f}.\n"
+        for machine, loads in machines.items()
+    ]
+    return "\n".join([*above, *parts])
 
 
 def commit() -> str:

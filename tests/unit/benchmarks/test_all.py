@@ -101,7 +101,9 @@ def test_what_is_kept_is_not_run_again_and_is_written(
     ran: list[str] = []
 
     def section(name: str) -> Any:
-        return lambda *_: ran.append(name) or f"### Table of {name}\n"
+        load = {"train": "1.2", "load": "0.8"}[name]
+        machine = f"x86_64, 2 CPUs, load {load}, Python 3.11.7, gigabpe 0.1.0, 2026-11-27"
+        return lambda *_: ran.append(name) or f"### Table of {name}\n\n{machine}\n"
 
     sections = {name: (name.title(), section(name)) for name in ("train", "load")}
     monkeypatch.setattr(every, "SECTIONS", sections)
@@ -112,6 +114,11 @@ def test_what_is_kept_is_not_run_again_and_is_written(
     monkeypatch.setattr("sys.argv", ["all.py", "--out", str(out), "--write"])
     every.main()
     text = results.read_text(encoding="utf-8")
-    assert text.startswith("before\n<!-- all -->\n\n### Train: measured together\n\n#### Table of")
+    above = (
+        "x86_64, 2 CPUs, Python 3.11.7, gigabpe 0.1.0; load average as tables were done: "
+        "0.8 to 1.2."
+    )
+    assert text.startswith(f"before\n<!-- all -->\n\n{above}\n\n### Train\n\n#### Table of")
+    assert 1 == text.count("2 CPUs")
     assert text.endswith("<!-- /all -->\nafter\n") and "old" not in text
     assert 2 == text.count("Commit ")
