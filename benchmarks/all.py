@@ -312,10 +312,9 @@ def block(out: Path) -> str:
             continue
         lines = []
         for line in file.read_text(encoding="utf-8").splitlines():
-            if found := MACHINE.fullmatch(line):
+            for found in MACHINE.finditer(line):
                 machines.setdefault(found[1] + found[3], []).append(float(found[2]))
-            else:
-                lines.append(re.sub(r"^### ", "#### ", line))
+            lines.append(re.sub(r"^### ", "#### ", MACHINE.sub("", line).rstrip()))
         text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).strip())
         parts.append(f"### {title}\n\n{text}\n")
     above = [

@@ -99,7 +99,8 @@ def main() -> None:
         shared = {"runs": args.runs, "threads": args.threads, "floor": floor}
         by_text = [(float(p.stat().st_size), p, args.vocab_sizes[0]) for p in texts]
         table(recipe, by_text, **shared)
-        table(recipe, [(float(n), texts[-1], n) for n in sorted(args.vocab_sizes)], **shared)
+        if len(args.vocab_sizes) > 1:
+            table(recipe, [(float(n), texts[-1], n) for n in sorted(args.vocab_sizes)], **shared)
         print()
     print(measure.machine())
 
