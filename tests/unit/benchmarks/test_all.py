@@ -88,7 +88,7 @@ def test_a_large_text_is_timed_phase_by_phase(every, tmp_path: Path) -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     own = dict(zip(names, cells, strict=True))
     assert ["count, s", "stage 1, s", "encode, s", "stage 2, s"] == names[:4]
-    assert 0 < sum(map(float, cells[:4])) <= float(own["in all, s"]) + 0.2
+    assert sum(map(float, cells[:4])) <= float(own["in all, s"]) + 0.2
     assert float(own["peak MB"]) > 10 and "0" == own["words left out"]
     assert [text] == list(tmp_path.iterdir())
 
