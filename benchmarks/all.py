@@ -1,6 +1,6 @@
 """All benchmarks of one state of the code on one machine, and their tables in RESULTS.md.
 
-    python benchmarks/all.py --data ../shared/data-unpacked --out runs/benchmarks
+    python benchmarks/all.py --data ../shared/data-unpacked --out runs/benchmarks --model SMOLLM2
     python benchmarks/all.py --data ../shared/data-unpacked --out runs/benchmarks --only encode load
     python benchmarks/all.py --out runs/benchmarks --write
 
@@ -17,7 +17,6 @@ import argparse
 import json
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import encode
+import measure
 
 from vocabshift.storage.output import atomic_file, write_whole
 
@@ -151,16 +151,14 @@ def by_phase(text: Path, vocab_size: int) -> str:
     with tempfile.TemporaryDirectory(dir=text.parent) as place:
         files = ["--corpus", f"text={text}", "-o", f"{place}/tokenizer", "--json"]
         command = [sys.executable, "-m", "vocabshift", "train", *options, *files]
-        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        before, begun = measure.cpu_seconds(), time.perf_counter()
         printed = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
-        wall = time.perf_counter() - begun
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        elapsed, cpu = time.perf_counter() - begun, measure.cpu_seconds() - before
     report = json.loads(printed)
     phases = report["phases"]
     peak = max(phase["peak_rss_bytes"] for phase in phases) / 2**20
     head = [*(f"{phase['name']}, s" for phase in phases), "in all, s", "CPU s", "peak MB"]
-    cells = [*(f"{phase['seconds']:.1f}" for phase in phases), f"{wall:.1f}", f"{cpu:.0f}"]
+    cells = [*(f"{phase['seconds']:.1f}" for phase in phases), f"{elapsed:.1f}", f"{cpu:.0f}"]
     cells += [f"{peak:.0f}", f"{report['dropped_words']:,}"]
     return (
         f"`vocabshift train {' '.join(options)} --corpus {text.name}`\n\n"
@@ -279,8 +277,6 @@ def patterns(inputs: Inputs) -> str:
 
 def scoring(inputs: Inputs) -> str:
     """`score`, `harness` and `distill` beside bare forward passes of the same tokens."""
-    if not inputs.model:
-        return "Not run: `--model` was not given."
     options = ("--model", inputs.model, "--tokens", "1000", "--runs", inputs.runs)
     found = shown("score.py", *options, "--text", str(inputs.flores / "en.txt"))
     return f"{found}\nWanted: 1.1 times the bare pass."
@@ -355,6 +351,8 @@ def main() -> None:
     args = parser.parse_args()
     if not (args.data or args.write):
         parser.error("nothing to do: give --data to measure, --write to put the tables in place")
+    if args.data and "score" in args.only and not args.model:
+        parser.error("score needs the folder of a model: give --model, or --only with the others")
     if args.data:
         options = {"scale": args.scale, "runs": args.runs, "model": args.model}
         measure_all(args.only, Inputs(args.data, args.out / "texts", **options), args.out)

@@ -165,7 +165,7 @@ def main() -> None:
             runs.append(process.apply(phases, (job,)))
     least = [min(run[name] for run in runs) for name in PHASES]
     print(f"### Extending: {what}\n")
-    print(f"| {' | '.join(PHASES)} | count + learn | CPU s in all | wall s | peak MiB | added |")
+    print(f"| {' | '.join(PHASES)} | count + learn | CPU s in all | elapsed s | peak MiB | added |")
     print("|" + "---:|" * (len(PHASES) + 5))
     cells = [f"{value:.2f}" for value in (*least, least[2] + least[3], sum(least))]
     cells += [f"{min(run['wall'] for run in runs):.2f}", f"{max(run['peak'] for run in runs):.0f}"]

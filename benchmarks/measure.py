@@ -39,16 +39,16 @@ class Run:
 
 def _child(work: Work, path: Path, pipe: Connection) -> None:
     timed = work(path)
-    before, start = _cpu_seconds(), time.perf_counter()
+    before, start = cpu_seconds(), time.perf_counter()
     result = timed()
-    elapsed, cpu = time.perf_counter() - start, _cpu_seconds() - before
+    elapsed, cpu = time.perf_counter() - start, cpu_seconds() - before
     checksum = result() if callable(result) else result
     scale = 1 / 2**20 if sys.platform == "darwin" else 1 / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     pipe.send(Run(elapsed, cpu, peak * scale, checksum))
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Of this process and of those that it started and that have ended."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
