@@ -108,6 +108,15 @@ class Inputs:
             run("synthetic.py", str(self.train / "*.txt"), *size)
         return str(out)
 
+    def superword(self) -> str:
+        """An IST tokenizer of 200,000 tokens, of 100 MB of six languages."""
+        out = self.folder / "ist-200k"
+        if not out.exists():
+            size = ["--recipe", "ist", "--vocab-size", "200000", "-o", str(out)]
+            command = ["train", *size, "--corpus", f"six={self.mixed(100)}"]
+            subprocess.run([sys.executable, "-m", "vocabshift", *command], check=True)
+        return str(out)
+
 
 def run(program: str, *options: str) -> str:
     """What a benchmark prints."""
@@ -128,12 +137,14 @@ def training(inputs: Inputs) -> str:
     gpt2 = (*size, "--pattern", "gpt2", "--threads", "1", "2", "--peers")
     others = (*size, "--pattern", "cl100k", "o200k", "--runs", "1", "--peers", "tokenizers")
     six = ("--text", inputs.mixed(100))
-    large = ("--text", inputs.synthetic(1), *gpt2, "gigabpe", "--runs", inputs.runs)
+    large = ("--text", inputs.synthetic(1))
+    once = ("--pattern", "gpt2", "--threads", "2", "--peers", "tokenizers", "--runs", "1")
     parts = [
         shown("train.py", *six, *gpt2, "tokenizers", "gigabpe", "rustbpe", "ffbpe", "--runs", "1"),
         shown("train.py", *six, *others, "rustbpe", "ffbpe"),
         shown("train.py", *six, *gpt2, "gigabpe", "--runs", inputs.runs),
-        shown("train.py", *large),
+        shown("train.py", *large, *gpt2, "gigabpe", "--runs", inputs.runs),
+        shown("train.py", *large, *size, *once),
         shown("train.py", "--text", inputs.synthetic(10), *gpt2, "gigabpe", "--runs", "1"),
     ]
     return "\n".join(parts)
@@ -230,16 +241,26 @@ def drop_in(inputs: Inputs) -> str:
     return "\n".join(shown("hf_tokenizer.py", *options, *more) for more in (plain, ()))
 
 
+def sentences(inputs: Inputs) -> str:
+    """A call for each line, from Python."""
+    files = [inputs.of(language) for language in LANGUAGES]
+    options = ("--short", "--runs", inputs.runs, "--tokenizer", str(inputs.tokenizers / "llama3"))
+    peers = ("--peers", "tokenizers", "tiktoken", "fastokens")
+    found = shown("encode.py", *options, *peers, "--text", *files)
+    return f"{found}\nWanted: 3 times as fast as tokenizers, no slower than tiktoken."
+
+
 def pieces(inputs: Inputs) -> str:
     """Words of 1 MB."""
-    tokenizer = str(inputs.tokenizers / "llama3")
-    found = shown("piece.py", "--runs", inputs.runs, "--tokenizer", tokenizer)
-    return f"{found}\nWanted for 1 MB: 20 ms."
+    folders = (str(inputs.tokenizers / "llama3"), inputs.superword())
+    options = ("--runs", inputs.runs, "--tokenizer")
+    parts = (shown("piece.py", *options, each) for each in folders)
+    return "\n".join([*parts, "Wanted for 1 MB: 20 ms."])
 
 
 def loading(inputs: Inputs) -> str:
-    """Three tokenizers in new processes."""
-    folders = (str(inputs.tokenizers / name) for name in TOKENIZERS)
+    """Four tokenizers in new processes."""
+    folders = [*(str(inputs.tokenizers / name) for name in TOKENIZERS), inputs.superword()]
     parts = (shown("load.py", "--runs", "5", "--tokenizer", each) for each in folders)
     return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s."])
 
@@ -271,8 +292,9 @@ def evaluation(inputs: Inputs) -> str:
 
 
 def patterns(inputs: Inputs) -> str:
-    """Pre-tokenizing with every named pattern."""
-    return shown("patterns.py", "--text", *map(inputs.of, LANGUAGES))
+    """The vocabulary of Qwen-2.5 behind every pattern."""
+    files = map(inputs.of, LANGUAGES)
+    return shown("patterns.py", "--tokenizer", str(inputs.tokenizers / "qwen25"), "--text", *files)
 
 
 def scoring(inputs: Inputs) -> str:
@@ -288,6 +310,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Inputs], str]]] = {
     "growth": ("Growth", growth),
     "encode": ("Encoding", encoding),
     "hf_tokenizer": ("A tokenizer for transformers", drop_in),
+    "short": ("One sentence a call", sentences),
     "piece": ("Single pieces", pieces),
     "load": ("Loading", loading),
     "pack": ("Packing", packing),

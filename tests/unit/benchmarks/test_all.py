@@ -79,6 +79,41 @@ def test_a_miss_is_bold_in_the_table_of_encoding(
     assert "kitoken: not installed (llama3, llama4, qwen25)." in printed
 
 
+def test_programs_accept_what_each_section_gives_them(
+    every, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to the words of their commands: nothing is measured."""
+    given: list[str] = []
+
+    def stop(_: Any) -> None:
+        raise InterruptedError
+
+    def run(program: str, *options: str) -> str:
+        own = programs.load(f"benchmarks/{program}")
+        parse = own.argparse.ArgumentParser.parse_args
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.argv", [program, *options])
+            patch.setattr(own.argparse.ArgumentParser, "parse_args", lambda own: stop(parse(own)))
+            with pytest.raises(InterruptedError):
+                own.main()
+        given.append(program)
+        row = {"name": "vocabshift", "MB/s": 1.0, "CPU ratio": 1.0, "same ids": True}
+        return json.dumps({"tables": [{"rows": [row], "missing": {}}] * 8})
+
+    monkeypatch.setattr(every, "run", run)
+    monkeypatch.setattr(every, "by_phase", lambda *_, **__: "")
+    texts = tmp_path / "texts"
+    inputs = every.Inputs(data, texts, scale=1e-4, model="model")
+    for folder in (texts / "ist-200k", inputs.tokenizers / "llama3"):
+        folder.mkdir(parents=True)
+    for gb in (1, 10):
+        (texts / f"syn{gb}.txt").touch()
+    for _, section in every.SECTIONS.values():
+        before = len(given)
+        section(inputs)
+        assert len(given) > before
+
+
 def test_a_large_text_is_timed_phase_by_phase(every, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     lines = (f"the {number} of the sea and the land\n" for number in range(200))
