@@ -1,6 +1,7 @@
 """Encode with one vocabulary and the patterns of many vendors: split by the core, and by
 `tokenizers`.
 
+    python benchmarks/patterns.py --quick
     python benchmarks/patterns.py --text hi.txt en.txt code.txt --tokenizer FOLDER --mb 4
 
 FOLDER is a byte-level tokenizer; its pre-tokenizer is replaced by each pattern in turn and its
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import encode
 import measure
 import numpy as np
+import train
 
 from vocabshift.text import regexes
 from vocabshift.text.patterns import NAMED, Pattern, to_spec
@@ -54,7 +56,7 @@ def sides(tokenizer: Any) -> dict[str, Callable[[list[str]], np.ndarray]]:
 
     core = vs.Encoder(tokenizer)
     scanners = pipeline.compile_pattern
-    pipeline.compile_pattern = lambda _: None
+    pipeline.compile_pattern = lambda *_: None
     behind = vs.Encoder(tokenizer)
     pipeline.compile_pattern = scanners
     backend = tokenizer.backend
@@ -73,13 +75,19 @@ def sides(tokenizer: Any) -> dict[str, Callable[[list[str]], np.ndarray]]:
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", type=Path, nargs="+", required=True)
-    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--text", type=Path, nargs="+")
+    parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--pattern", nargs="+", choices=PATTERNS, default=list(PATTERNS))
     parser.add_argument("--mb", type=float, default=4.0, help="of each text, for the core")
     parser.add_argument("--slow-mb", type=float, default=0.5, help="for the others")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="the package's own sample texts")
     args = parser.parse_args()
+    if args.quick:
+        args.text = [train.sample_text()]
+        args.tokenizer = encode.superword_tokenizer(args.text[0])
+    if not (args.text and args.tokenizer):
+        parser.error("give --text and --tokenizer, or --quick")
     import vocabshift as vs
 
     base = replace(vs.load_tokenizer(args.tokenizer), normalizer=None)

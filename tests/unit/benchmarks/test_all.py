@@ -85,15 +85,18 @@ def test_programs_accept_what_each_section_gives_them(
     """Up to the words of their commands: nothing is measured."""
     given: list[str] = []
 
-    def stop(_: Any) -> None:
-        raise InterruptedError
-
     def run(program: str, *options: str) -> str:
         own = programs.load(f"benchmarks/{program}")
-        parse = own.argparse.ArgumentParser.parse_args
+        parser = own.argparse.ArgumentParser
+        parse = parser.parse_args
+
+        def accept(*words: Any) -> None:
+            parse(*words)
+            raise InterruptedError
+
         with monkeypatch.context() as patch:
             patch.setattr("sys.argv", [program, *options])
-            patch.setattr(own.argparse.ArgumentParser, "parse_args", lambda own: stop(parse(own)))
+            patch.setattr(parser, "parse_args", accept)
             with pytest.raises(InterruptedError):
                 own.main()
         given.append(program)
