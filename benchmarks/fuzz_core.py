@@ -23,6 +23,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -116,14 +117,15 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
     )
 
 
-def until_quiet(target: str, program: Path, build: Path, seconds: int, seed: int) -> list[Run]:
+def until_quiet(target: str, program: Path, build: Path, seconds: int, seed: int) -> Iterator[Run]:
     """Runs of a target, up to the first that met no new edge, or ENOUGH inputs; or a finding."""
-    runs: list[Run] = []
-    while not runs or (runs[-1].new_edges and not runs[-1].finding):
-        runs.append(run(target, program, build, seconds, seed))
-        if sum(each.executions for each in runs) >= ENOUGH:
+    executions = 0
+    while executions < ENOUGH:
+        last = run(target, program, build, seconds, seed)
+        executions += last.executions
+        yield last
+        if last.finding or not last.new_edges:
             break
-    return runs
 
 
 def table(runs: list[Run]) -> str:
@@ -176,16 +178,22 @@ def main() -> None:
 
     def of(name: str) -> list[Run]:
         fixed = name, programs[name], options.build
+        own = []
         if options.until_quiet is None:
-            return [run(*fixed, seconds, options.seed)]
-        return until_quiet(*fixed, round(options.until_quiet * 60), options.seed)
+            found = iter([run(*fixed, seconds, options.seed)])
+        else:
+            found = until_quiet(*fixed, round(options.until_quiet * 60), options.seed)
+        for each in found:
+            own.append(each)
+            if options.record:  # at once: the others may take hours
+                with RECORD.open("a", encoding="utf-8") as out:
+                    out.write(f"{json.dumps(asdict(each))}\n")
+        return own
 
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         runs = [each for own in pool.map(of, names) for each in own]
     print(table(runs))
     if options.record:
-        with RECORD.open("a", encoding="utf-8") as out:
-            out.writelines(f"{json.dumps(asdict(each))}\n" for each in runs)
         recorded = [Run(**json.loads(line)) for line in RECORD.read_text("utf-8").splitlines()]
         text = RESULTS.read_text(encoding="utf-8")
         RESULTS.write_text(
