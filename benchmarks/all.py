@@ -112,9 +112,10 @@ class Inputs:
         """An IST tokenizer of 200,000 tokens, of 100 MB of six languages."""
         out = self.folder / "ist-200k"
         if not out.exists():
-            size = ["--recipe", "ist", "--vocab-size", "200000", "-o", str(out)]
-            command = ["train", *size, "--corpus", f"six={self.mixed(100)}"]
-            subprocess.run([sys.executable, "-m", "vocabshift", *command], check=True)
+            corpus = ["--corpus", f"six={self.mixed(100)}"]
+            vocabshift(
+                "train", "--recipe", "ist", "--vocab-size", "200000", *corpus, "-o", str(out)
+            )
         return str(out)
 
 
@@ -122,6 +123,12 @@ def run(program: str, *options: str) -> str:
     """What a benchmark prints."""
     command = [sys.executable, str(HERE / program), *options]
     print("$", program, *options, file=sys.stderr, flush=True)
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def vocabshift(*words: str) -> str:
+    """What a command of the package prints."""
+    command = [sys.executable, "-m", "vocabshift", *words]
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
@@ -161,9 +168,8 @@ def by_phase(text: Path, vocab_size: int) -> str:
     options = ["--recipe", "ist", "--vocab-size", str(vocab_size), "-j", "2", "--memory", "8GB"]
     with tempfile.TemporaryDirectory(dir=text.parent) as place:
         files = ["--corpus", f"text={text}", "-o", f"{place}/tokenizer", "--json"]
-        command = [sys.executable, "-m", "vocabshift", "train", *options, *files]
         before, begun = measure.cpu_seconds(), time.perf_counter()
-        printed = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+        printed = vocabshift("train", *options, *files)
         elapsed, cpu = time.perf_counter() - begun, measure.cpu_seconds() - before
     report = json.loads(printed)
     phases = report["phases"]
@@ -258,6 +264,21 @@ def pieces(inputs: Inputs) -> str:
     return "\n".join([*parts, "Wanted for 1 MB: 20 ms."])
 
 
+def page(inputs: Inputs) -> str:
+    """What `compare` writes of one line."""
+    pair = [str(inputs.tokenizers / name) for name in ("llama3", "qwen25")]
+    sizes = []
+    with tempfile.TemporaryDirectory() as place:
+        line, html = Path(place, "line.txt"), Path(place, "page.html")
+        for language in LANGUAGES:
+            begun = Path(inputs.of(language)).read_bytes()[:1_000_000]
+            line.write_text(" ".join(begun.decode(errors="ignore").split()), encoding="utf-8")
+            vocabshift("compare", *pair, "--text", str(line), "--force", "--html", str(html))
+            sizes.append(f"{html.stat().st_size / 1e6:.2f} MB ({language})")
+    found = f"`vocabshift compare llama3 qwen25` of one line of 1 MB: {', '.join(sizes)}."
+    return f"{found}\n\nWanted: 2 MB."
+
+
 def loading(inputs: Inputs) -> str:
     """Four tokenizers in new processes."""
     folders = [*(str(inputs.tokenizers / name) for name in TOKENIZERS), inputs.superword()]
@@ -312,6 +333,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Inputs], str]]] = {
     "hf_tokenizer": ("A tokenizer for transformers", drop_in),
     "short": ("One sentence a call", sentences),
     "piece": ("Single pieces", pieces),
+    "page": ("The page of a long line", page),
     "load": ("Loading", loading),
     "pack": ("Packing", packing),
     "extend": ("Extending", extending),

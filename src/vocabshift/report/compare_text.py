@@ -77,7 +77,7 @@ def tokens_text(line: TokenizedLine, *, plain: bool = False, marks: Marks = UNIC
         shown = visible(data[segment.start : segment.end].decode())
         new = bool(segment.tokens) and segment.tokens[0] != last
         if plain:
-            if new and text.plain:
+            if new and len(text):
                 text.append(marks.separator)
             text.append(_plain(line, segment, shown, marks))
         else:

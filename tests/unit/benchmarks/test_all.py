@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import programs
+from vocabshift.cli.main import build_parser
 
 
 @pytest.fixture
@@ -103,12 +104,17 @@ def test_programs_accept_what_each_section_gives_them(
         row = {"name": "vocabshift", "MB/s": 1.0, "CPU ratio": 1.0, "same ids": True}
         return json.dumps({"tables": [{"rows": [row], "missing": {}}] * 8})
 
+    def vocabshift(*words: str) -> None:
+        build_parser().parse_args(words)
+        given.append(words[0])
+        Path(words[-1]).touch()
+
     monkeypatch.setattr(every, "run", run)
+    monkeypatch.setattr(every, "vocabshift", vocabshift)
     monkeypatch.setattr(every, "by_phase", lambda *_, **__: "")
     texts = tmp_path / "texts"
     inputs = every.Inputs(data, texts, scale=1e-4, model="model")
-    for folder in (texts / "ist-200k", inputs.tokenizers / "llama3"):
-        folder.mkdir(parents=True)
+    (inputs.tokenizers / "llama3").mkdir(parents=True)
     for gb in (1, 10):
         (texts / f"syn{gb}.txt").touch()
     for _, section in every.SECTIONS.values():
