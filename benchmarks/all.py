@@ -17,6 +17,7 @@ import argparse
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,14 +109,22 @@ class Inputs:
             run("synthetic.py", str(self.train / "*.txt"), *size)
         return str(out)
 
-    def superword(self) -> str:
-        """An IST tokenizer of 200,000 tokens, of 100 MB of six languages."""
-        out = self.folder / "ist-200k"
+    def trained(self, recipe: str, thousands: int) -> str:
+        """A tokenizer of so many thousand tokens, of 100 MB of six languages."""
+        out = self.folder / f"{recipe}-{thousands}k"
         if not out.exists():
-            corpus = ["--corpus", f"six={self.mixed(100)}"]
-            vocabshift(
-                "train", "--recipe", "ist", "--vocab-size", "200000", *corpus, "-o", str(out)
-            )
+            options = ["--recipe", recipe, "--vocab-size", f"{thousands}000"]
+            files = ["--corpus", f"six={self.mixed(100)}", "-o", str(out)]
+            vocabshift("train", *options, *files)
+        return str(out)
+
+    def languages(self) -> str:
+        """A folder of 24 languages of FLORES, and code."""
+        out = self.folder / "languages"
+        out.mkdir(exist_ok=True)
+        for file in self.flores.glob("*.txt"):
+            shutil.copy(file, out)
+        head(Path(self.of("code")), out / "code.txt", 300_000)
         return str(out)
 
 
@@ -258,7 +267,7 @@ def sentences(inputs: Inputs) -> str:
 
 def pieces(inputs: Inputs) -> str:
     """Words of 1 MB."""
-    folders = (str(inputs.tokenizers / "llama3"), inputs.superword())
+    folders = (str(inputs.tokenizers / "llama3"), inputs.trained("ist", 200))
     options = ("--runs", inputs.runs, "--tokenizer")
     parts = (shown("piece.py", *options, each) for each in folders)
     return "\n".join([*parts, "Wanted for 1 MB: 20 ms."])
@@ -281,7 +290,7 @@ def page(inputs: Inputs) -> str:
 
 def loading(inputs: Inputs) -> str:
     """Four tokenizers in new processes."""
-    folders = [*(str(inputs.tokenizers / name) for name in TOKENIZERS), inputs.superword()]
+    folders = [*(str(inputs.tokenizers / name) for name in TOKENIZERS), inputs.trained("ist", 200)]
     parts = (shown("load.py", "--runs", "5", "--tokenizer", each) for each in folders)
     return "\n".join([*parts, "Wanted for 200,000 tokens: 0.15 s."])
 
@@ -305,10 +314,12 @@ def extending(inputs: Inputs) -> str:
 
 
 def evaluation(inputs: Inputs) -> str:
-    """20 tokenizers on all languages of FLORES."""
+    """20 tokenizers on 25 languages."""
     folders = sorted(map(str, inputs.tokenizers.iterdir()))
-    options = ("--repeat", "20", "--threads", "2", "--runs", inputs.runs)
-    found = shown("evaluate.py", "--text", str(inputs.flores), *options, "--tokenizers", *folders)
+    own = product(("bpe", "ist"), (8, 16, 32, 64, 100, 128, 200))
+    folders += [inputs.trained(*each) for each in own]
+    options = ("--threads", "2", "--runs", inputs.runs, "--text", inputs.languages())
+    found = shown("evaluate.py", *options, "--tokenizers", *folders)
     return f"{found}\nWanted for all metrics: 45 s."
 
 
