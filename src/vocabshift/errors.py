@@ -56,6 +56,11 @@ class ChatStartWarning(UserWarning):
     """Documents begin with a token that begins a message in the model's chat template."""
 
 
+def printable(text: str) -> str:
+    """`text` on one line, with control and direction characters spelled out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 @contextmanager
 def regex_bound() -> Iterator[None]:
     """Around a call into `tokenizers`, which may run regexes: ValueError where one takes too long.

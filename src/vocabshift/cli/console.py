@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from vocabshift.errors import ChatStartWarning
+from vocabshift.errors import ChatStartWarning, printable
 from vocabshift.progress import Progress
 
 if TYPE_CHECKING:
@@ -236,8 +236,7 @@ def describe(error: BaseException) -> str:
     else:
         message = str(error) or type(error).__name__
     notes = getattr(error, "__notes__", ())  # how to resume, if checkpoints were kept
-    line = " ".join("; ".join([message, *notes]).split())
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return printable(" ".join("; ".join([message, *notes]).split()))
 
 
 def missing_extra(error: BaseException) -> str | None:

@@ -10,11 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vocabshift.errors import printable
 from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.card_facts import Source, TokenizerFacts, plain_table, training_text
 from vocabshift.report.paper_tables import paper_tables, title_of
 from vocabshift.report.shapes import Measure, Shape
-from vocabshift.report.table_formats import escape_markdown, to_markdown, visible
+from vocabshift.report.table_formats import escape_markdown, to_markdown
 from vocabshift.results import WHOLE, Results, stands_apart
 
 FREE_CLASSES = ("open", "copyleft")
@@ -285,7 +286,7 @@ def fenced(text: str, language: str) -> list[str]:
     fence = "```"
     while fence in text:
         fence += "`"
-    shown = "\n".join(visible(line) for line in text.split("\n"))
+    shown = "\n".join(printable(line) for line in text.split("\n"))
     return [fence + language, shown, fence]
 
 

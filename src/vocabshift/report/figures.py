@@ -13,9 +13,9 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vocabshift.errors import printable
 from vocabshift.evaluation.metrics.registry import describe
 from vocabshift.report.plots import apart, families
-from vocabshift.report.table_formats import visible
 from vocabshift.report.tables import INVALID, decimals, invalid_rows, mean_over, number
 from vocabshift.results import WHOLE, Result, Results
 
@@ -104,7 +104,7 @@ def _save(draw: Callable[[Figure], None], stem: Path, fonts: Sequence[str]) -> l
 
 def _label(text: str) -> str:
     """Control and direction characters spelled out; long names cut: there must be room to draw."""
-    shown = visible(text)
+    shown = printable(text)
     return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
 
 

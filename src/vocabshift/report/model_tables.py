@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vocabshift.report.table_formats import escape_markdown, visible
+from vocabshift.errors import printable
+from vocabshift.report.table_formats import escape_markdown
 from vocabshift.report.tables import MEAN
 from vocabshift.results import Result, Results
 
@@ -47,7 +48,7 @@ def latency_table(results: Results) -> Table:
         for subject in results.distinct("subject"):
             rows = results.where(subject=subject, language=language)
             cells = [_latency_cell(rows.where(metric=m), _COLUMNS[m][1]) for m in shown]
-            names = (visible(language), visible(subject))
+            names = (printable(language), printable(subject))
             table.add_row(*map(Text, (*names, *cells)))
         table.add_section()
     return table
@@ -132,7 +133,7 @@ def task_table(results: Results, published: Iterable[PublishedScore] = ()) -> Ta
     table = Table("task", "language", title=Text("tasks", style="bold"), title_justify="left")
     table.add_column("questions", justify="right")
     for subject in subjects:
-        table.add_column(Text(visible(subject)), justify="right")
+        table.add_column(Text(printable(subject)), justify="right")
     sources = dict.fromkeys(score.source for score in beside_them)
     for source in sources:
         table.add_column(Text(source), style="dim")
@@ -141,7 +142,7 @@ def task_table(results: Results, published: Iterable[PublishedScore] = ()) -> Ta
         own = [cells.get((metric, language, subject)) for subject in subjects]
         n = next(row.n for row in own if row is not None)
         theirs = [_published(beside_them, source, metric, language) for source in sources]
-        names = (Text(visible(metric)), Text(visible(language)), str(n))
+        names = (Text(printable(metric)), Text(printable(language)), str(n))
         table.add_row(*names, *map(_value, own), *map(Text, theirs))
     return table
 

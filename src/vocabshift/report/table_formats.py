@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from vocabshift.errors import printable
+
 MISSING = "–"
 
 _LATEX = {
@@ -227,24 +229,19 @@ FORMATS: dict[str, Callable[[Sequence[Sheet], bool], str]] = {
 """Writers by name: (sheets, whether intervals are shown) -> text. Long CSV always has them."""
 
 
-def visible(text: str) -> str:
-    """`text` with control and direction characters spelled out."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def escape_markdown(text: str) -> str:
     """`text` for a cell or a sentence of GitHub's Markdown: no markup, no HTML, no new cell.
 
     An underscore between letters or digits stays, for it means nothing there: `mni_Mtei`.
     """
-    escaped = re.sub(r"([\\`*\[\]|~$])", r"\\\1", visible(text))
+    escaped = re.sub(r"([\\`*\[\]|~$])", r"\\\1", printable(text))
     escaped = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_latex(text: str) -> str:
     """`text` as LaTeX prints it; no command in it is run."""
-    return "".join(_LATEX.get(c, c) for c in visible(text))
+    return "".join(_LATEX.get(c, c) for c in printable(text))
 
 
 _FORMULAS = tuple("=+-@＝＋－＠")  # and their full-width forms
@@ -255,5 +252,5 @@ def escape_csv(text: str) -> str:
 
     Quoting commas and quotes is the csv module's.
     """
-    shown = visible(text)
+    shown = printable(text)
     return f"'{shown}" if shown.lstrip()[:1] in _FORMULAS else shown

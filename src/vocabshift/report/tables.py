@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
+from vocabshift.errors import printable
 from vocabshift.evaluation.metrics.metric import LOSS
 from vocabshift.evaluation.metrics.registry import describe
-from vocabshift.report.table_formats import escape_markdown, visible
+from vocabshift.report.table_formats import escape_markdown
 from vocabshift.results import WHOLE, Result, Results, averaged
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ def to_rich(results: Results, metric: str, *, intervals: bool = False) -> Table:
         table.caption, table.caption_justify = Text(NOTE), "left"
     table.add_column(describe(metric).place)
     for subject in rows.distinct("subject"):
-        table.add_column(Text(visible(subject)), justify="right")
+        table.add_column(Text(printable(subject)), justify="right")
     n_languages = len(rows.distinct("language"))
     for number, (label, *cells) in enumerate(_lines(rows, invalid, intervals)):
         if number == n_languages:  # what follows the languages is their mean
             table.add_section()
         style = "bold" if number == n_languages else None
-        table.add_row(Text(visible(label)), *map(Text, cells), style=style)
+        table.add_row(Text(printable(label)), *map(Text, cells), style=style)
     return table
 
 

@@ -25,6 +25,7 @@ from importlib.resources import files
 from itertools import pairwise
 from unicodedata import category
 
+from vocabshift.errors import printable
 from vocabshift.evaluation.lines.views import LineToken, TokenizedLine
 
 
@@ -175,7 +176,7 @@ def visible_html(text: str) -> str:
 
 def plain_html(text: str) -> str:
     """The same without elements, for attributes and for SVG: such characters as Python has them."""
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+    return escape(printable(text))
 
 
 def _shown(character: str) -> str:

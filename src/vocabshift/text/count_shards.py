@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, printable
 
 AGAIN = "count the corpus again"
 """Advice for an incomplete file."""
@@ -149,8 +149,9 @@ class ForeignShard:
             or not pa.types.is_integer(plain.get("count", pa.null()))
             or plain.get("language", pa.null()) not in (*strings, pa.null())
         ):
+            found = printable(", ".join(f"{n} ({k})" for n, k in kinds.items()))
             raise CorpusError(
-                f"{path} has the columns {', '.join(f'{n} ({k})' for n, k in kinds.items())}; "
+                f"{path} has the columns {found}; "
                 "needed are word (binary or string), count (integer) and maybe language (string)"
             )
 

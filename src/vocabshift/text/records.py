@@ -27,7 +27,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, printable
 from vocabshift.text.documents import Block, TextErrors, split_lines
 from vocabshift.text.files import MOST_PACKED_BYTES, File, read_chunks, widest_cell
 from vocabshift.text.spec import HubDataset
@@ -98,10 +98,8 @@ def encode_text(value: Any, where: str) -> bytes:
 
 def missing_column(column: str, present: Iterable[str], where: str) -> CorpusError:
     """The error for a missing column."""
-    return CorpusError(
-        f"{where}: no column {column!r}; present: {', '.join(present) or 'none'}; "
-        "name one as FILE:COLUMN"
-    )
+    names = printable(", ".join(present)) or "none"
+    return CorpusError(f"{where}: no column {column!r}; present: {names}; name one as FILE:COLUMN")
 
 
 def _records(value: Any, source: str, column: str | None) -> list[Any]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.errors import printable
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.scoring.score import score
 from vocabshift.extension.named_tokens import AnyKind
@@ -181,7 +182,7 @@ def _samples(texts: Sequence[str]) -> str:
 
 def _code(text: str) -> str:
     """A token as quoted Markdown code, with its spaces visible and markup escaped."""
-    quoted = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    quoted = printable(text)
     fence = "``" if "`" in quoted else "`"
     return f'{fence}"{quoted}"{fence}'
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vocabshift.errors import printable
 from vocabshift.storage.output import check_free_file
 from vocabshift.workflows.tokenizers import load_named
 
@@ -134,7 +135,6 @@ def _cell(verdict: Mapping[str, Any]) -> str:
 
 def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What it has in common with others, and the whole note; nothing for a verdict of ok."""
-    from vocabshift.report.table_formats import visible
 
     head = f"{verdict['label']}, {verdict['status']}"
     if (first := verdict["first"]) is not None:
@@ -143,7 +143,7 @@ def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for side in ("ours", "theirs")
         )
         place = f"{head}: {first['language']}, character {first['at']}, in {first['text']!r}"
-        yield visible(place), visible(f"{place}: ours {ours}; theirs {theirs}")
+        yield printable(place), printable(f"{place}: ours {ours}; theirs {theirs}")
     if verdict["reason"]:
-        note = visible(f"{head}: {verdict['reason']}")
+        note = printable(f"{head}: {verdict['reason']}")
         yield note, note

@@ -123,6 +123,7 @@ def test_pages_of_every_writer_are_read(tmp_path: Path) -> None:
     ("table", "message"),
     [
         ({"a": ["x"], "b": ["y"]}, "no column 'text'; present: a, b"),
+        ({"\ntext": ["x"]}, r"no column 'text'; present: \\ntext; name"),
         ({"text": [1]}, "row 1, column 'text': int instead of text"),
         ({"text": [b"x"]}, "bytes instead of text"),
         ({"text": [["x"]]}, "column 'text': list<.*> instead of text"),
