@@ -105,20 +105,23 @@ sanitize: $(VENV)/.dev
 	  setarch -R $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS)
 
 # Lines and branches that the tests reach, of src and of cpp/core; the reports are in build/coverage.
-# A branch of C++ that only an exception takes is not counted.
+# clang counts what stands in the source: gcov has branches of each instance of a template, and of
+# what the compiler adds for exceptions.
 COVERAGE := build/coverage
+LLVM_COV = llvm-cov $(1) $(COVERAGE)/_core.*.so -instr-profile=$(COVERAGE)/core.profdata cpp/core
 coverage: $(VENV)/.dev
-	$(PIP) install -c constraints.txt coverage gcovr
-	$(call package_with_core,$(COVERAGE),-DVOCABSHIFT_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug)
-	find $(COVERAGE) -name '*.gcda' -delete
-	rm -f $(COVERAGE)/data*
+	$(PIP) install -c constraints.txt coverage
+	$(call package_with_core,$(COVERAGE),-DVOCABSHIFT_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++)
+	rm -f $(COVERAGE)/data* $(COVERAGE)/*.profraw
 	$(TEST_ENV) PYTHONPATH=$(abspath $(COVERAGE))/package \
+	  LLVM_PROFILE_FILE=$(abspath $(COVERAGE))/core-%4m.profraw \
 	  $(BIN)/coverage run -m pytest --import-mode=importlib $(PYTEST_FLAGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet --directory $(COVERAGE)/python
 	$(BIN)/coverage report --skip-covered --sort=miss | tee $(COVERAGE)/python.txt
-	$(BIN)/gcovr --root . --filter cpp/core/ --merge-lines --exclude-throw-branches --sort uncovered-number \
-	  --print-summary --txt $(COVERAGE)/core.txt --html-details $(COVERAGE)/core.html $(COVERAGE)
+	llvm-profdata merge $(COVERAGE)/*.profraw -o $(COVERAGE)/core.profdata
+	$(call LLVM_COV,show) -format=html -show-branches=count -output-dir=$(COVERAGE)/core
+	$(call LLVM_COV,report) -show-region-summary=false | tee $(COVERAGE)/core.txt
 
 # The package in $(1)/package, with a core that is built by these options of cmake.
 define package_with_core
