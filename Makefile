@@ -106,14 +106,14 @@ sanitize: $(VENV)/.dev
 
 # Lines and branches that the tests reach, of src and of cpp/core; the reports are in build/coverage.
 # clang counts what stands in the source: gcov has branches of each instance of a template, and of
-# what the compiler adds for exceptions.
+# what the compiler adds for exceptions. Also where a test fails.
 COVERAGE := build/coverage
 LLVM_COV = llvm-cov $(1) $(COVERAGE)/_core.*.so -instr-profile=$(COVERAGE)/core.profdata cpp/core
 coverage: $(VENV)/.dev
 	$(PIP) install -c constraints.txt coverage
 	$(call package_with_core,$(COVERAGE),-DVOCABSHIFT_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++)
 	rm -f $(COVERAGE)/data* $(COVERAGE)/*.profraw
-	$(TEST_ENV) PYTHONPATH=$(abspath $(COVERAGE))/package \
+	-$(TEST_ENV) PYTHONPATH=$(abspath $(COVERAGE))/package \
 	  LLVM_PROFILE_FILE=$(abspath $(COVERAGE))/core-%4m.profraw \
 	  $(BIN)/coverage run -m pytest --import-mode=importlib $(PYTEST_FLAGS)
 	$(BIN)/coverage combine --quiet

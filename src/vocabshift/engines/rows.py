@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, printable
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.documents import Documents, TextErrors, as_utf8, pack
 from vocabshift.text.readers import TextsSource, check_errors
@@ -117,7 +117,7 @@ class BatchCorpus(Corpus):
 
     def _set_aside(self, language: str | None, reason: str, row: bytes) -> None:
         # JSON can name fields by what UTF-8 cannot hold; and a zero byte ends a kept reason.
-        reason = reason.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        reason = printable(reason)
         if self._options.bad_rows == "stop":
             shown = ascii(row[:_SHOWN_BYTES].decode("utf-8", "replace"))
             more = f" and {len(row) - _SHOWN_BYTES:,} bytes more" * (len(row) > _SHOWN_BYTES)

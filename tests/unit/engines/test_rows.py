@@ -108,7 +108,7 @@ def test_names_of_fields_that_no_reason_can_hold() -> None:
     _, corpus = read({"value": lines}, json_lines="value", bad_rows="keep")
     assert {
         (None, f"record: no column 'text'; present: {name}; name one as FILE:COLUMN", row): 1
-        for name, row in (("\\ud800", lines[0].encode()), ("a\\0b", lines[1].encode()))
+        for name, row in (("\\ud800", lines[0].encode()), ("a\\x00b", lines[1].encode()))
     } == corpus.bad
     with pytest.raises(CorpusError, match=r"present: \\ud800; name one"):
         read({"value": lines}, json_lines="value")
