@@ -6,7 +6,7 @@
 `--text` is a folder of LANG.txt, a line a sentence; tokenizers are folders or files. Measured are
 loading alone, the default metrics and all metrics, each from tokenizer files and text to rows in a
 process of its own; the first tokenizer is the base as well. The share of loading is that of CPU
-time. `--repeat` takes the list of tokenizers again and again until there are so many.
+time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
-from itertools import cycle, islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -50,7 +49,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokenizers", nargs="+", help="folders or files")
     parser.add_argument("--text", type=Path, help="a folder of LANG.txt")
-    parser.add_argument("--repeat", type=int, help="take the tokenizers again until so many")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="the package's own sample texts")
@@ -64,8 +62,7 @@ def main() -> None:
                 text = "\n".join(lines[number::3])
                 (args.text / f"{name}.txt").write_text(text, encoding="utf-8")
             args.tokenizers = args.tokenizers or [str(superword_tokenizer(sample))]
-        chosen = tuple(islice(cycle(args.tokenizers), args.repeat or len(args.tokenizers)))
-        _report(args.text, chosen, threads=args.threads, runs=args.runs)
+        _report(args.text, tuple(args.tokenizers), threads=args.threads, runs=args.runs)
 
 
 def _report(text: Path, tokenizers: Names, *, threads: int, runs: int) -> None:
