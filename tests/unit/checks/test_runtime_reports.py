@@ -127,8 +127,8 @@ def test_a_runtime_for_other_kinds(tokenizer: Tokenizer) -> None:
 
 
 def test_a_crash_on_opening(tokenizer: Tokenizer) -> None:
-    report = report_on(tokenizer, fake_runtimes.segfaulting)
-    assert ("crashes", "SIGSEGV, while opening the tokenizer") == (report.status, report.reason)
+    report = report_on(tokenizer, fake_runtimes.aborting)
+    assert ("crashes", "SIGABRT, while opening the tokenizer") == (report.status, report.reason)
     assert not report.ok
 
 
