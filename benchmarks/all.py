@@ -324,7 +324,7 @@ def evaluation(inputs: Inputs) -> str:
 
 
 def patterns(inputs: Inputs) -> str:
-    """The vocabulary of Qwen-2.5 behind every pattern."""
+    """The vocabulary of Qwen-2.5 with every pattern."""
     files = map(inputs.of, LANGUAGES)
     return shown("patterns.py", "--tokenizer", str(inputs.tokenizers / "qwen25"), "--text", *files)
 
