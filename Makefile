@@ -106,7 +106,7 @@ sanitize: $(VENV)/.dev
 
 # Lines and branches that the tests reach, of src and of cpp/core; the reports are in build/coverage.
 # clang counts what stands in the source: gcov has branches of each instance of a template, and of
-# what the compiler adds for exceptions. Also where a test fails.
+# what the compiler adds for exceptions. A test that fails leaves the reports to be made.
 COVERAGE := build/coverage
 LLVM_COV = llvm-cov $(1) $(COVERAGE)/_core.*.so -instr-profile=$(COVERAGE)/core.profdata cpp/core
 coverage: $(VENV)/.dev

@@ -1,6 +1,7 @@
 """Errors that callers may want to catch, each a ValueError that says what to do, and warnings.
 
-How a name or a keyword is deprecated is here too; docs/stability.md promises it.
+How messages spell text out of files is here too, and how a name or a keyword is deprecated, which
+docs/stability.md promises.
 """
 
 from __future__ import annotations

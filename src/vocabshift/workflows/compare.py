@@ -135,7 +135,6 @@ def _cell(verdict: Mapping[str, Any]) -> str:
 
 def _notes_of(verdict: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What it has in common with others, and the whole note; nothing for a verdict of ok."""
-
     head = f"{verdict['label']}, {verdict['status']}"
     if (first := verdict["first"]) is not None:
         ours, theirs = (
