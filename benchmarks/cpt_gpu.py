@@ -4,12 +4,12 @@
     python benchmarks/cpt_gpu.py head [--vocab …] [--rows 8192] -o head.jsonl
     python benchmarks/cpt_gpu.py step --device cpu --quick          # tiny: does it run?
 
-`step`: the shape of Llama 3.2 1B, sequences of 4,096 tokens, bfloat16 products over float32
-weights, fused AdamW, through `pretrain` (variants `loop-…`, by the loss) and in a plain PyTorch
-loop (`torch-…`: with the logits whole, as everybody writes it, or with our loss). `head`: the loss
-of a head alone, forward and backward. Every variant is a process of its own; one that runs out of
-memory says so. Losses of the first step are compared: a variant with another one is marked. MFU
-is PaLM's (`vocabshift.cpt.steps`): recomputed activations do not count.
+`step`: the shape of Llama 3.2 1B (`--shape 135m`: SmolLM2), sequences of 4,096 tokens, bfloat16
+products over float32 weights, fused AdamW, through `pretrain` (variants `loop-…`, by the loss) and
+in a plain PyTorch loop (`torch-…`: with the logits whole, as everybody writes it, or with our
+loss). `head`: the loss of a head alone, forward and backward. Every variant is a process of its
+own; one that runs out of memory says so. Losses of the first step are compared: a variant with
+another one is marked. MFU is PaLM's (`vocabshift.cpt.steps`): recomputed activations do not count.
 """
 
 from __future__ import annotations
@@ -29,6 +29,14 @@ SHAPES = {
         "num_hidden_layers": 16,
         "num_attention_heads": 32,
         "num_key_value_heads": 8,
+        "head_dim": 64,
+    },
+    "135m": {  # SmolLM2
+        "hidden_size": 576,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
         "head_dim": 64,
     },
     "quick": {
@@ -52,6 +60,7 @@ def main(arguments=None):
     parser.add_argument("what", choices=("step", "head"))
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--quick", action="store_true", help="a tiny model: does it run?")
+    parser.add_argument("--shape", choices=("1b", "135m"), default="1b", help="of `step`'s model")
     parser.add_argument("--vocab", type=int, nargs="+", default=[128_256, 200_000])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, help="of `step`; default: all")
     parser.add_argument("--losses", nargs="+", choices=LOSSES, help="of `head`; default: all")
@@ -130,7 +139,6 @@ def step_variant(options, name, vocab):
     model = make_model(options, vocab)
     tokens = options.length * options.sequences
     flops = model_flops_per_token(model, options.length)
-    model.to(options.device)
     kind, how = name.split("-")
     if kind == "loop":
         losses, seconds, peak = through_loop(options, model, how)
@@ -156,7 +164,7 @@ def make_model(options, vocab):
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    shape = SHAPES["quick" if options.quick else "1b"]
+    shape = SHAPES["quick" if options.quick else options.shape]
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=vocab,
@@ -168,7 +176,8 @@ def make_model(options, vocab):
         attn_implementation="sdpa",
         **shape,
     )
-    return LlamaForCausalLM(config).train()
+    with torch.device(options.device):
+        return LlamaForCausalLM(config).train()
 
 
 WARM_UP = 3  # steps

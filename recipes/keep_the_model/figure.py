@@ -54,8 +54,10 @@ def draw(rows: list[Row], file: Path) -> None:
         left.set_xlabel(f"{home}: bits per byte more than the old model's")
         left.set_ylabel(f"{new}: bits per byte more than the old model's")
         curves = [row for row in rows if row["what"] == "curve" and row["new"] == new]
-        most = {row["arm"]: row["n_bytes"] for row in sorted(curves, key=lambda r: r["n_bytes"])}
-        curves = [row for row in curves if row["n_bytes"] == most[row["arm"]]]
+        sizes = Counter(n_bytes for _, n_bytes in {(row["arm"], row["n_bytes"]) for row in curves})
+        if curves:  # of as much text as most arms read
+            usual = sizes.most_common(1)[0][0]
+            curves = [row for row in curves if row["n_bytes"] == usual]
         for name in dict.fromkeys(row["arm"] for row in curves):
             for language, style in ((new, "-"), (home, "--")):
                 points = sorted(

@@ -36,7 +36,13 @@ def measure(
 
 def multiplied_in(precision: str) -> torch.autocast:
     """A context in which matrices are multiplied in 16 bits if precision is "bf16"."""
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16")
+    kind = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.autocast(kind, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def machine() -> str:
+    """The name of the GPU that models run on, or "cpu"."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def _measure(folder: Path, texts: Mapping[str, Sequence[str]], *, continued: int) -> dict[str, Any]:
@@ -123,15 +129,15 @@ def write_on(
         tails.append(tail)
     width = max(map(len, rows))
     pad = next(iter(ends - {None}), 0)
-    input_ids = torch.tensor([[pad] * (width - len(row)) + row for row in rows])
-    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
+    input_ids = [[pad] * (width - len(row)) + row for row in rows]
+    mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
     processors = LogitsProcessorList()
     if healer is not None and any(tails):
         processors.append(healer.constraint(tails, width))
     with torch.inference_mode():
         out = model.generate(
-            input_ids,
-            attention_mask=mask,
+            torch.tensor(input_ids, device=model.device),
+            attention_mask=torch.tensor(mask, device=model.device),
             # Documents of the training text are short, so that models end lines early.
             min_new_tokens=most,
             max_new_tokens=most,

@@ -127,6 +127,7 @@ def pairs(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str, int]]:
     """What an arm is held against: the old model, itself before training, and its neighbours."""
     arm = arm_of(name)
     wanted = [("base", 0), ("base-all", n_bytes), (arm.before.name, 0)]
+    wanted += [(f"base-{arm.trained}", n_bytes)]
     if arm.is_matching:
         plain = name.removesuffix(f"-{arm.objective}")
         wanted += [(plain, n_bytes), (f"{plain}-matching", n_bytes)]
@@ -152,6 +153,8 @@ def in_equal_seconds(runs: Runs, name: str, n_bytes: int) -> Iterator[tuple[str,
     ours = seconds(runs[name, n_bytes])
     for arm, size in sorted(runs):
         is_other = arm > name and size not in (0, n_bytes)
+        if is_other and runs[arm, size][0].get("device") != runs[name, n_bytes][0].get("device"):
+            continue  # seconds of two kinds of machine
         if is_other and arm_of(arm).trained == arm_of(name).trained:
             theirs = seconds(runs[arm, size])
             if max(ours, theirs) <= 1.1 * min(ours, theirs):
@@ -211,6 +214,7 @@ def cost(own: list[Row]) -> Row:
         ),
         "rows": own[0]["rows"],
         "precision": PRECISIONS[own[0]["mixed_precision"]],
+        "device": own[0].get("device", "cpu"),
         "commands": [
             each["command"] for each in (own[0]["making"], training[0]) if each.get("command")
         ],
@@ -237,6 +241,7 @@ def once(own: list[Row]) -> Iterator[Row]:
             "repetition": statistics.mean(found["repetition"]),
             "tokens_per_second": found["tokens_per_second"],
             "bytes_per_second": found["bytes_per_second"],
+            "device": own[0].get("device", "cpu"),
         }
     for row in own[0].get("tasks", []):
         if "failure" in row:
@@ -250,10 +255,26 @@ def once(own: list[Row]) -> Iterator[Row]:
                 "high": row["ci_high"],
                 "questions": row["n"],
             }
-    for point in own[0].get("training", {}).get("curve", []):
+    yield from curve(own[0].get("training", {}))
+
+
+def curve(training: Row) -> Iterator[Row]:
+    """Bits per byte of the few held-out lines along the training."""
+    for point in training.get("curve", []):
         for language, value in point["bits_per_byte"].items():
             at = {"at_bytes": point["n_bytes"], "language": language}
             yield {"what": "curve", **at, "value": value}
+
+
+def only_trained(out: Path, new: str) -> Iterator[Row]:
+    """The curves of finalists of the first seed that were trained and not measured."""
+    for file in sorted((out / "costs").glob("*.0.facts.json")):
+        arm, n_bytes, _ = file.name.removesuffix(".facts.json").rsplit(".", 2)
+        if not any(
+            (out / each / f"{arm}.{n_bytes}.0.json").exists() for each in ("arms", "finals")
+        ):
+            same = {"new": new, "on": "all", "arm": arm, "n_bytes": int(n_bytes)}
+            yield from (row | same for row in curve(json.loads(file.read_text("utf-8"))))
 
 
 def rounded(row: Row) -> Row:
@@ -273,6 +294,9 @@ def main() -> None:
         if args.finals and on == "all":
             found = keep(args.finals, found)
         add(args.output, map(rounded, rows_of(by_arm(found), on)), key=KEY)
+    if found:
+        new = "+".join(found[0]["new"])
+        add(args.output, map(rounded, only_trained(args.out, new)), key=KEY)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import token_adapt  # registers its initializer
-from measure import measure, multiplied_in
+from measure import machine, measure, multiplied_in
 from names import BASE, Arm, arm_of, plan
 from results import seconds
 from texts import SHARE_OF_NEW, scored, training
@@ -286,6 +286,7 @@ class Study:
             "other": args.other,
             "share_of_new": SHARE_OF_NEW,
             "mixed_precision": args.mixed_precision,
+            "device": machine(),
             "making": making,
         }
         if arm.trained != "none":

@@ -36,6 +36,7 @@ def tables(rows: list[Row]) -> dict[str, str]:
         "finals": _bits(own, ALL, lambda _: True),
         "differences": _differences(own, "bytes"),
         "seconds": _differences(own, "seconds"),
+        "curves": _curves(own),
         "second": _bits(others, _best(others), lambda _: True),
         "continuations": _continuations(own),
         "speed": _speed(own),
@@ -106,6 +107,8 @@ def _bits(rows: list[Row], on: str, chosen: Callable[[Row], bool]) -> str:
         sizes = (values[*key, language]["bytes_per_token"] for language in languages)
         line.append(" / ".join(f"{size:.1f}" for size in sizes))
         precision = cost.get("precision", "float32")
+        if cost.get("device", "cpu") != "cpu":
+            precision += ", GPU"
         line += [str(cost["seeds"]), precision, f"{seconds / 60:.1f}"]
         cells.append(line)
     heads = [NAMES.get(name, name) for name in languages]
@@ -164,6 +167,24 @@ def _differences(rows: list[Row], at_equal: str) -> str:
     )
 
 
+def _curves(rows: list[Row]) -> str:
+    """Along the longest text of any arm, at quarters of it; the text of a curve has other ends."""
+    found = _of(rows, "curve")
+    most = max((row["n_bytes"] for row in found), default=0)
+    lines: dict[tuple[str, str], dict[int, str]] = {}
+    for row in found:
+        if row["n_bytes"] != most:
+            continue
+        eighth = round(8 * row["at_bytes"] / most)
+        if eighth % 2 == 0 or eighth == 1:
+            language = NAMES.get(row["language"], row["language"])
+            lines.setdefault((_called(row), language), {})[eighth] = f"{row['value']:.3f}"
+    eighths = sorted({each for own in lines.values() for each in own})
+    heads = [f"{eighth * most / 8e6:.3g} MB" for eighth in eighths]
+    cells = [(*pair, *(own.get(at, "–") for at in eighths)) for pair, own in lines.items()]
+    return markdown(("arm", "language", *heads), cells, left=2)
+
+
 def _continuations(rows: list[Row]) -> str:
     found = _of(rows, "continuation", on=ALL)
     cells = [
@@ -219,9 +240,11 @@ def _replaced(rows: list[Row]) -> str:
 
 
 def _speed(rows: list[Row]) -> str:
-    """The fastest arm of each tokenizer: speed depends on nothing else but what ran beside it."""
+    """On a CPU, the fastest arm of each tokenizer: what ran beside it is all that differs."""
     seen: dict[tuple[str, str], Row] = {}
     for row in _of(rows, "continuation", on=ALL):
+        if row.get("device", "cpu") != "cpu":
+            continue
         of = (row["language"], arm_of(row["arm"]).tokenizer)
         seen[of] = max(seen.get(of, row), row, key=lambda each: each["tokens_per_second"])
     sizes = {

@@ -27,7 +27,7 @@ OTHER_PROGRAMS = {
     "docs/releasing.md": {"--builtin-schema", "--offline", "--validate"},
     "docs/superwords.md": {"--bytes", "--lines"},
     "docs/speculative-decoding.md": {"--speculative-token-map"},
-    "recipes/keep_the_model/README.md": {"--arm", "--eval", "--hours", "--stage"},
+    "recipes/keep_the_model/README.md": {"--arm", "--eval", "--final", "--hours", "--stage"},
     "recipes/llama_indic/README.md": {"--config_file"},
     "recipes/smollm2/README.md": {"--arm"},
     "recipes/accelerate/README.md": {"--config_file", "--machine_rank", "--main_process_ip"},

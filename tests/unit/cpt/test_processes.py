@@ -193,6 +193,7 @@ def two_processes(folder: Path) -> None:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "ACCELERATE_USE_CPU": "true",
+        "CUDA_VISIBLE_DEVICES": "",  # else barriers want a GPU for each process
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }

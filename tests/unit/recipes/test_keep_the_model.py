@@ -139,6 +139,21 @@ def test_finalists_of_another_day_are_paired(program: Program, tmp_path: Path) -
     assert "a line" not in file.read_text(encoding="utf-8")
 
 
+def test_an_arm_that_was_not_measured_keeps_its_curve(program: Program, tmp_path: Path) -> None:
+    """Of the first seed alone, and where no result has it already."""
+    results = program("keep_the_model/results.py")
+    (tmp_path / "costs").mkdir()
+    (tmp_path / "finals").mkdir()
+    points = [{"n_bytes": 500, "bits_per_byte": {"hi": 1.5}}]
+    for key in ("base-all.1000.0", "base-all.1000.1", "swap-fvt-all.1000.0"):
+        file = tmp_path / "costs" / f"{key}.facts.json"
+        file.write_text(json.dumps({"curve": points}), encoding="utf-8")
+    (tmp_path / "finals" / "swap-fvt-all.1000.0.json").write_text("{}", encoding="utf-8")
+    (row,) = results.only_trained(tmp_path, "hi")
+    assert (row["arm"], row["n_bytes"], row["at_bytes"]) == ("base-all", 1000, 500)
+    assert (row["language"], row["value"]) == ("hi", 1.5)
+
+
 def test_differences_are_paired_by_seed_and_line(program: Program) -> None:
     """What was not trained has one run for all seeds; what was is paired with its own seed."""
     results = program("keep_the_model/results.py")
