@@ -118,6 +118,7 @@ def shared_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             [SHARED / "unpack.sh", folder, "train", "eval", "tasks", "tokenizers"],
             check=True,
             capture_output=True,
+            env=_without_sanitizer(),
         )
     return folder
 
@@ -178,14 +179,20 @@ def chromium() -> Iterator[Any]:
         pytest.skip("needs playwright, and Chromium or Google Chrome on the PATH")
     from playwright.sync_api import sync_playwright
 
-    # A sanitizer's library (make sanitize) is for Python: Chromium never starts with it.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     with sync_playwright() as running:
         browser = running.chromium.launch(
-            executable_path=program, args=["--no-sandbox"], env=environment
+            executable_path=program, args=["--no-sandbox"], env=_without_sanitizer()
         )
         yield browser
         browser.close()
+
+
+def _without_sanitizer() -> dict[str, str]:
+    """The environment of programs that do not start with a sanitizer's library, as Python must.
+
+    Chromium starts with none, bash not with that of the thread sanitizer.
+    """
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def _for_all_workers(factory: pytest.TempPathFactory) -> Path:

@@ -179,7 +179,11 @@ def test_drift_finds_rows_that_never_moved(
         return moved
 
     initial = initial_model(planted, tmp_path / "initial", step)
-    found = glitch(capsys, planted, "--initial", initial, "--indicator", "drift")
+    page = tmp_path / "drift.html"
+    words = ("--initial", initial, "--indicator", "drift", "--html", page)
+    found = glitch(capsys, planted, *words)
+    assert "Rows were matched: " in page.read_text()
+    assert "distance from the initial row" in page.read_text()
     suspect = {r["id"] for r in found["tokens"] if r["is_suspect"] and r["class"] == "ordinary"}
     assert set(planted_ids(tokenizer)) == suspect
     row = next(row for row in found["tokens"] if row["id"] == 300 or row["class"] == "ordinary")

@@ -78,8 +78,9 @@ class UnigramOrWordPieceTokenizer:
         check_normalizer(data.get("normalizer"))
         added = read_added_tokens(data.get("added_tokens"))
         by_id = tuple(sorted(added, key=lambda token: token.id))
+        model = {**data["model"], "type": kind}  # old files name none
         # Truncation and padding belong to a call, and would cut or lengthen texts.
-        value = cls({**data, "truncation": None, "padding": None}, by_id, name=name)
+        value = cls({**data, "model": model, "truncation": None, "padding": None}, by_id, name=name)
         if ids_at_load(added, value.vocab) != [token.id for token in added]:
             raise InvalidTokenizerError(
                 "added tokens state other ids than `tokenizers` gives them at load; correct the ids"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import vocabshift
+from vocabshift.errors import InvalidTokenizerError
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.any_tokenizer import (
     AnyTokenizer,
@@ -81,6 +82,63 @@ def tokenizer(request: pytest.FixtureRequest) -> AnyTokenizer:
     made = KINDS[request.param]()
     assert made.kind == request.param
     return made
+
+
+@pytest.mark.parametrize("make", [unigram, wordpiece])
+def test_a_model_of_an_old_file_names_no_type(
+    make: Callable[[], UnigramOrWordPieceTokenizer],
+) -> None:
+    """Its other keys say what it is, and it is written with its type."""
+    whole = make()
+    old = json.loads(json.dumps(whole.document))
+    del old["model"]["type"]
+    read = UnigramOrWordPieceTokenizer.from_json(json.dumps(old))
+    assert read.kind == whole.kind
+    assert read.document == whole.document
+
+
+@pytest.mark.parametrize(
+    ("make", "key", "value", "message"),
+    [
+        (unigram, "vocab", {"a": 0}, "no list of tokens with scores"),
+        (unigram, "vocab", [], "no list of tokens with scores"),
+        (unigram, "vocab", [["a", "0"]], "no list of tokens with scores"),
+        (unigram, "vocab", [["a", float("nan")]], "no list of tokens with scores"),
+        (unigram, "vocab", [["a", 10**400]], "no list of tokens with scores"),
+        (unigram, "vocab", [["a", 0.0], ["a", -1.0]], "lists a token twice"),
+        (unigram, "unk_id", 1000, "unk_id is 1000, which is no token"),
+        (unigram, "unk_id", True, "unk_id is True, which is no token"),
+        (wordpiece, "vocab", [], "no object of tokens and ids"),
+        (wordpiece, "vocab", {"[UNK]": "0"}, "no object of tokens and ids"),
+        (wordpiece, "vocab", {"[UNK]": 0, "a": 0}, "two tokens one id, or an id out of range"),
+        (wordpiece, "vocab", {"[UNK]": -1}, "two tokens one id, or an id out of range"),
+        (wordpiece, "vocab", {"[UNK]": 2**32}, "two tokens one id, or an id out of range"),
+        (wordpiece, "unk_token", "nowhere", "unk_token 'nowhere' is no token"),
+        (wordpiece, "unk_token", None, "unk_token None is no token"),
+        (wordpiece, "continuing_subword_prefix", 7, "continuing_subword_prefix is no text"),
+        (wordpiece, "type", "WordLevel", "of type 'WordLevel'; prune takes"),
+    ],
+)
+def test_an_unsound_model_is_refused(
+    make: Callable[[], UnigramOrWordPieceTokenizer], key: str, value: Any, message: str
+) -> None:
+    document = json.loads(json.dumps(make().document))
+    document["model"][key] = value
+    with pytest.raises(InvalidTokenizerError, match=re.escape(message)):
+        UnigramOrWordPieceTokenizer.from_json(document)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "there is no `model` object"),
+        ({"merges": []}, "of type 'BPE'"),
+        ({"vocab": {"a": 0}}, "of type 'unknown'"),
+    ],
+)
+def test_a_file_without_a_model_of_these_kinds(model: Any, message: str) -> None:
+    with pytest.raises(InvalidTokenizerError, match=re.escape(message)):
+        UnigramOrWordPieceTokenizer.from_json({"model": model})
 
 
 def test_every_member_is_there(tokenizer: AnyTokenizer) -> None:
