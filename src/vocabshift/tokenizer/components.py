@@ -2,8 +2,8 @@
 
 Owns the components of byte-level and SentencePiece models whose file (rank file, tekken, .model,
 GGUF) names none: the values are those that transformers' converters write for the same files. Owns
-also where a post-processor holds ids, and which character maps of a normalizer are safe to pass to
-`tokenizers`.
+also where a post-processor holds ids, and which components are refused though `tokenizers` takes
+them, such as a damaged character map.
 
 And the rules for strings that may be pieces of a SentencePiece vocabulary: fields of a model's
 TrainerSpec, and the characters with a role of their own. How the rules are applied is the core's
@@ -233,21 +233,44 @@ def check_charsmap(data: bytes) -> None:
         )
 
 
-def check_normalizer(spec: Spec | None) -> None:
-    """Check every map that a normalizer holds, as `tokenizer.json` spells it."""
-    steps: list[Any] = [spec]
+STEPS = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pretokenizers",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
+"""By component of a `tokenizer.json`, the key of its sequence's steps."""
+
+
+def check_components(document: Mapping[str, Any]) -> None:
+    """InvalidTokenizerError for components that `tokenizers` takes, and that make no sense.
+
+    Each step names its type (`tokenizers` guesses one from the other keys), a precompiled map is
+    sound, and a template has the text once.
+    """
+    steps = [(key, document[key]) for key in STEPS if document.get(key) is not None]
     while steps:  # a sequence may hold sequences
-        step = steps.pop()
-        if not isinstance(step, Mapping):
-            continue
-        inner = step.get("normalizers")
-        steps += inner if isinstance(inner, list) else []
-        if step.get("type") == "Precompiled":
+        key, step = steps.pop()
+        if not isinstance(step, Mapping) or not isinstance(step.get("type"), str):
+            raise InvalidTokenizerError(f"a step of {key} is no object with a type; {DAMAGED}")
+        if step["type"] == "Sequence":
+            inner = step.get(STEPS[key])
+            steps += [(key, each) for each in inner] if isinstance(inner, list) else []
+        elif step["type"] == "Precompiled":
             try:
                 charsmap = base64.b64decode(step["precompiled_charsmap"], validate=True)
             except (KeyError, TypeError, ValueError):
                 raise InvalidTokenizerError("the precompiled_charsmap is not base64") from None
             check_charsmap(charsmap)
+        elif step["type"] == "TemplateProcessing":
+            single = step.get("single")
+            parts = single if isinstance(single, list) else []
+            times = sum(isinstance(part, Mapping) and "Sequence" in part for part in parts)
+            if times != 1:
+                raise InvalidTokenizerError(
+                    f"the template of the post-processor has the text {times} times, not once; "
+                    "correct `single` in it"
+                )
 
 
 def _is_sound(data: bytes) -> bool:

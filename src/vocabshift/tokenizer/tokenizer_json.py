@@ -24,14 +24,12 @@ from vocabshift.tokenizer.added_tokens import (
     vocab_with,
     write_added_tokens,
 )
-from vocabshift.tokenizer.components import DAMAGED, Spec, check_normalizer
+from vocabshift.tokenizer.components import DAMAGED, STEPS, Spec, check_components
 from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.parsed_json import one_line, parse, read_bpe_model
 
 if TYPE_CHECKING:
     import tokenizers
-
-_COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ def read(source: str | bytes | Mapping[str, Any]) -> TokenizerParts:
     model = read_bpe_model(data)
     added = read_added_tokens(data.get("added_tokens"))
     check_added(added, model)
-    components = {key: _component(data, key) for key in _COMPONENTS}
+    components = {key: _component(data, key) for key in STEPS}
     _check_components(components)
     for token, given in zip(added, ids_at_load(added, model), strict=True):
         if token.id != given:
@@ -105,7 +103,7 @@ def to_json(tokenizer: TokenizerParts) -> str:
         "truncation": None,
         "padding": None,
         "added_tokens": write_added_tokens(added),
-        **{key: getattr(tokenizer, key) for key in _COMPONENTS},
+        **{key: getattr(tokenizer, key) for key in STEPS},
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -136,7 +134,7 @@ def _component(data: Mapping[str, Any], key: str) -> Spec | None:
 
 def _check_components(components: Mapping[str, Spec | None]) -> None:
     """Let `tokenizers` read them around an empty model, which is cheap."""
-    check_normalizer(components["normalizer"])
+    check_components(components)
     model = {"type": "BPE", "vocab": {}, "merges": []}
     document: dict[str, Any] = {"version": "1.0", "added_tokens": [], **components, "model": model}
     backend_of(json.dumps(document, ensure_ascii=False))

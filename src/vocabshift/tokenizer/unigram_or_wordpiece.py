@@ -36,7 +36,7 @@ from vocabshift.tokenizer.any_tokenizer import (
     ids_without,
     join_batches,
 )
-from vocabshift.tokenizer.components import Spec, check_normalizer, with_ids
+from vocabshift.tokenizer.components import Spec, check_components, with_ids
 from vocabshift.tokenizer.splits import Splits, no_splits
 from vocabshift.tokenizer.token_bytes import ANY_BYTE_PIECE, BYTE_PIECE, BYTE_PIECES, text_pieces
 from vocabshift.tokenizer.tokenizer_json import backend_of
@@ -75,12 +75,11 @@ class UnigramOrWordPieceTokenizer:
                 f"the model is of type {kind!r}; prune takes BPE, Unigram and WordPiece tokenizers"
             )
         parsed_json.check_other_model(data["model"], kind)
-        check_normalizer(data.get("normalizer"))
+        check_components(data)
         added = read_added_tokens(data.get("added_tokens"))
-        by_id = tuple(sorted(added, key=lambda token: token.id))
-        model = {**data["model"], "type": kind}  # old files name none
-        # Truncation and padding belong to a call, and would cut or lengthen texts.
-        value = cls({**data, "model": model, "truncation": None, "padding": None}, by_id, name=name)
+        # Old files name no type. Truncation and padding would cut or lengthen texts.
+        own = {"model": {**data["model"], "type": kind}, "truncation": None, "padding": None}
+        value = cls({**data, **own}, tuple(sorted(added, key=lambda token: token.id)), name=name)
         if ids_at_load(added, value.vocab) != [token.id for token in added]:
             raise InvalidTokenizerError(
                 "added tokens state other ids than `tokenizers` gives them at load; correct the ids"

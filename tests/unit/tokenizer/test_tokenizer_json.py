@@ -108,6 +108,12 @@ def _at_top(key: str, value: Any) -> Edit:
     return lambda data: data.__setitem__(key, value)
 
 
+def _template(times: int) -> dict[str, Any]:
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    own: dict[str, Any] = {"single": [text] * times, "pair": [], "special_tokens": {}}
+    return {"type": "TemplateProcessing", **own}
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -136,6 +142,17 @@ def _at_top(key: str, value: Any) -> Edit:
         (_at_top("added_tokens", [{"content": "x", "id": 260}]), "lacks a flag"),
         (_at_top("normalizer", "NFC"), "neither an object nor null"),
         (_at_top("normalizer", {"type": "Nonsense"}), "`tokenizers` does not accept it"),
+        # Those that follow are accepted by `tokenizers`.
+        (_at_top("normalizer", {"normalizers": []}), "a step of normalizer is no object"),
+        (
+            _at_top("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}, [[]]]}),
+            "a step of normalizer is no object with a type",
+        ),
+        (_at_top("post_processor", _template(0)), "has the text 0 times, not once"),
+        (
+            _at_top("post_processor", {"type": "Sequence", "processors": [_template(2)]}),
+            "has the text 2 times, not once",
+        ),
         (
             _at_top("pre_tokenizer", {"type": "Split", "pattern": {"Regex": "("}}),
             "`tokenizers` does not accept it",
