@@ -317,3 +317,19 @@ def test_requests_that_cannot_be_met(
     assert 2 == status
     assert message in said.err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_people_read(place: Path, tmp_path: Path, capsys: Any) -> None:
+    """The estimate; a table, the verdict and the next commands; the same of a finished folder."""
+    out, small = tmp_path / "out", ("--ways", "extend")
+    assert 0 == main(words(place, out, *small, "--dry-run"))
+    assert "minutes on this machine" in capsys.readouterr().out
+    assert not out.exists()
+    assert 0 == main(words(place, out, *small))
+    shown = capsys.readouterr().out
+    result = json.loads((out / "decision.json").read_text(encoding="utf-8"))
+    assert all(name in shown for name in ("gained in new", "lost at home", "extend-12-fvt"))
+    assert str(result["recommended"]) in shown
+    without = [word for word in words(place, out) if word not in ("-o", str(out))]
+    assert 2 == main(without)
+    assert "name the folder to write" in capsys.readouterr().err

@@ -11,6 +11,8 @@ from tokenizers import Tokenizer as Backend
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import BertProcessing
+from tokenizers.processors import Sequence as Processors
 
 import small_models
 import vocabshift as vs
@@ -153,6 +155,27 @@ def test_two_tokens_can_change_roles() -> None:
     assert [other.get(i, i) for i in old] == new != old
 
 
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_a_bert_model_places_its_new_separator(*, is_wrapped: bool) -> None:
+    """In its post-processor; added tokens of it become special in their place."""
+    backend = Backend.from_str(wordpiece().backend.to_str())
+    backend.add_special_tokens(["[CLS]", "[SEP]"])
+    backend.add_tokens(["<x>"])
+    steps = BertProcessing(("[SEP]", 6), ("[CLS]", 5))
+    backend.post_processor = Processors([steps]) if is_wrapped else steps
+    base = replace(open_tokenizer(backend), config={"sep_token": "[SEP]", "cls_token": "[CLS]"})
+    named = NamedTokens(special_tokens={"<end>": "", "<x>": ""}, roles={"sep": "<end>"})
+    longer, rows = with_special_tokens(base, named)
+    assert [row.how for row in rows] == ["added", "promoted"]
+    assert longer.backend.encode("ab").tokens == ["[CLS]", "a", "##b", "<end>"]
+    assert {token.content: token.special for token in longer.added_tokens}["<x>"]
+
+
+def test_special_tokens_are_a_list() -> None:
+    with pytest.raises(TypeError, match="special_tokens is a str; give a list"):
+        vs.extend(llama3_like(), special_tokens="<x>")
+
+
 def test_an_ordinary_token_becomes_special_and_keeps_its_id() -> None:
     """As transformers does with `add_special_tokens`."""
     base = llama3_like()
@@ -248,6 +271,7 @@ def test_a_word_of_one_character_is_no_missing_character() -> None:
     [
         ({"roles": {"eos": "<x>"}}, "which is no special token of"),
         ({"roles": {"boss": "<s>"}}, "'boss' is no role"),
+        ({"roles": {"eos": ""}}, "the role eos is given no token"),
         ({"special_tokens": ["a"]}, "is one byte"),
         ({"special_tokens": [""]}, "is empty"),
         ({"words": ["day"], "word_forms": "all"}, "word_forms is 'all'"),

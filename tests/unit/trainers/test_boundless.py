@@ -52,6 +52,19 @@ def test_a_word_joins_only_when_it_is_one_token() -> None:
     assert [3, 3, 2] == learned.joined.counts.tolist()
 
 
+@pytest.mark.parametrize("pre_tokenizer", ["gpt2", "o200k"])
+def test_patterns_that_the_core_cannot_scan_cut_the_same(
+    pre_tokenizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python cuts the text for it then, with `regex`."""
+    trainer = BoundlessTrainer(vocab_size=400, pre_tokenizer=pre_tokenizer)
+    scanned = run(trainer), trainer.train(CORPUS)
+    monkeypatch.setattr("vocabshift.trainers.boundless.compile_pattern", lambda _: None)
+    cut = run(trainer), trainer.train(CORPUS)
+    assert cut[1].model.merges == scanned[1].model.merges
+    assert cut[0].superwords == scanned[0].superwords > 0
+
+
 def test_words_that_hold_no_letter_stay_apart() -> None:
     texts = ["a - b - c - a - b - c 12 - 12 - 12 - 12"] * 5
     superwords = [token for token in tokens_of(texts) if " " in token.strip()]

@@ -53,6 +53,30 @@ def test_words_without_runs(source: CountFolder) -> None:
         TRAINER.run(replace(source, runs=None))
 
 
+@pytest.mark.parametrize("is_scanned", [True, False], ids=["core", "regex"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_whole_pre_tokens_are_trained_as_their_text(
+    *, is_scanned: bool, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted pre-tokens of stage 2 need no runs, whoever cuts them into words."""
+    texts = {"en": [*TEXTS, "some more words. some more"], "hi": ["राम का घर। राम का घर"] * 2}
+    corpus = Corpus.from_texts(texts)
+    trainer = SuperwordTrainer(vocab_size=290, transition=0.94)
+    reader = CorpusReader(corpus, get_pattern("ist-stage2"), by_language=True)
+    write_counts(reader.count_words(), reader, tmp_path)
+    local = trainer.run(corpus, RunContext(threads=threads))
+    if not is_scanned:
+        monkeypatch.setattr("vocabshift.text.counting.compile_pattern", lambda _: None)
+    seen: list[tuple[str, int]] = []
+    context = RunContext(
+        threads=threads, progress=lambda phase, done, _: seen.append((phase, done))
+    )
+    found = trainer.run(CountFolder.open(tmp_path), context)
+    assert found.tokenizer.model.merges == local.tokenizer.model.merges
+    assert found.report.superwords == local.report.superwords > 0
+    assert {"count", "encode"} <= {phase for phase, _ in seen}
+
+
 def test_runs_beside_whole_pre_tokens(source: CountFolder, tmp_path: Path) -> None:
     reader = CorpusReader(Corpus.from_texts(TEXTS), get_pattern("ist-stage2"), by_language=True)
     write_counts(reader.count_words(), reader, tmp_path)
