@@ -89,13 +89,23 @@ def test_planted_tokens_are_found(planted: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_corpus_decides_what_to_do(
-    planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    planted: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A token that the corpus has is to be learned, one that it never has can go; --prune-list
     says so to `prune`, and that takes these tokens and no others."""
     (tmp_path / "en.txt").write_text("the cat\nthe cat and the cat\n")
     keep = tmp_path / "keep.txt"
-    found = glitch(capsys, planted, "--corpus", f"en={tmp_path / 'en.txt'}", "--prune-list", keep)
+    page = tmp_path / "page.html"
+    files = ("--prune-list", keep, "--html", page)
+    monkeypatch.setattr("vocabshift.report.html.glitch._MOST_OTHERS", 5)
+    found = glitch(capsys, planted, "--corpus", f"en={tmp_path / 'en.txt'}", *files)
+    shown = page.read_text()
+    assert "By how often the corpus has it" in shown
+    assert "the most suspect, and every nth other." in shown
+    assert ", count 3<" in shown
     rows = {row["token"]: row for row in found["tokens"]}
     assert (3, "re-initialize") == (rows["Ġcat"]["count"], rows["Ġcat"]["action"])
     assert 0 == rows["another"]["count"]
@@ -179,9 +189,10 @@ def test_drift_finds_rows_that_never_moved(
         return moved
 
     initial = initial_model(planted, tmp_path / "initial", step)
-    page = tmp_path / "drift.html"
-    words = ("--initial", initial, "--indicator", "drift", "--html", page)
-    found = glitch(capsys, planted, *words)
+    page, markdown = tmp_path / "drift.html", tmp_path / "drift.md"
+    files = ("--html", page, "--markdown", markdown)
+    found = glitch(capsys, planted, "--initial", initial, "--indicator", "drift", *files)
+    assert found["summary"]["drift"]["how"] in markdown.read_text()
     assert "Rows were matched: " in page.read_text()
     assert "distance from the initial row" in page.read_text()
     suspect = {r["id"] for r in found["tokens"] if r["is_suspect"] and r["class"] == "ordinary"}

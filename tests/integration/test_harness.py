@@ -424,3 +424,10 @@ def test_tasks_are_named_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
         vs.run_harness([], ["sib200:xx"])
     with pytest.raises(ValueError, match="heal, split, lm-eval"):
         vs.run_harness([], ["sib200:hi"], border="none")
+
+
+def test_the_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    """Tasks with what they ask, and the suites of the papers."""
+    assert main(["harness", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("sib200", "what is asked", "ist-8: "))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -12,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import small_models
 from saved_models import weights
+from vocabshift.cli.cpt import show
 from vocabshift.cli.main import main
 from vocabshift.cpt import run as run_module
 from vocabshift.cpt import teacher_writer
@@ -126,6 +129,18 @@ def test_a_stored_teacher_and_one_that_runs_along(
         assert a["loss"] == pytest.approx(a["matching_loss"] + a["next_token_loss"])
         assert a["loss"] == pytest.approx(b["loss"], rel=2e-3)
     assert stored["bits_per_byte"][0]["after"] < stored["bits_per_byte"][0]["before"]
+
+
+def test_the_summary_for_people(cpt: Verb, taught: Path, capsys) -> None:
+    """It has both parts of the loss, and how much of the text was matched."""
+    result = cpt(teacher_logprobs=str(taught))
+    console = Console(width=100)
+    show(argparse.Namespace(), result, console)
+    show(argparse.Namespace(), result | {"unmatched_documents": 2}, console)
+    shown = capsys.readouterr().out
+    assert "of it matching, first and last" in shown
+    assert f"{result['matched_share']:.1%}" in shown
+    assert shown.count("documents that could not be aligned") == 1
 
 
 def test_killed_and_resumed(cpt: Verb, taught: Path, tmp_path: Path, monkeypatch) -> None:

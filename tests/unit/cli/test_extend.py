@@ -128,9 +128,16 @@ def test_plan_prints_rows_and_draws(
     assert any(row["is_knee"] for row in result["rows"])
     assert result["picture"] == str(picture)
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
-    assert main(["plan", str(base), *specs(base), "--max-tokens", "40"]) == 0
+    model = tmp_path / "model"
+    model.mkdir()
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 300}
+    config = {"model_type": "llama", "num_attention_heads": 4, **sizes}
+    (model / "config.json").write_text(json.dumps(config))
+    assert main(["plan", str(base), *specs(base), *arguments, "--model", str(model)]) == 0
     shown = capsys.readouterr().out
     assert "<- knee" in shown
+    assert "picture: " in shown
+    assert "logits of" in shown
     assert f"vocabshift extend {base}" in shown
 
 

@@ -18,6 +18,7 @@ import small_models
 import vocabshift as vs
 from vocabshift.extension.by_name import add_by_name
 from vocabshift.extension.named_tokens import AnyKind, NamedTokens, read_words, with_special_tokens
+from vocabshift.extension.one_token import MergeChains
 from vocabshift.extension.words import WordRow, add_words
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.formats.load import open_tokenizer
@@ -232,6 +233,18 @@ def test_a_word_whose_space_goes_elsewhere_becomes_an_added_token() -> None:
     [row] = add_words(base, NamedTokens(words=("heaters",))).rows
     assert (row.how, row.reason) == ("added", "other tokens take a part of it in running text")
     assert row.alone == 1
+
+
+def test_a_word_that_cannot_be_joined_leaves_nothing() -> None:
+    """Merges made on the way are taken back, and the next words do not know of it."""
+    model = BpeModel({"a": 0, "b": 1, "c": 2, "d": 3}, ())
+    forbidden = frozenset(["ab", "bcdx"])
+    chains, fresh = (MergeChains(model, forbidden) for _ in range(2))
+    assert chains.add("abcdx") is None  # "dx" and "cdx" come first
+    assert (chains.tokens, chains.merges) == ([], [])
+    assert chains.add("cd") == fresh.add("cd")
+    assert chains.add("cdx") == fresh.add("cdx")
+    assert (chains.tokens, chains.merges) == (fresh.tokens, fresh.merges)
 
 
 def test_free_ids_are_given_once() -> None:
