@@ -168,7 +168,7 @@ def _differences(rows: list[Row], at_equal: str) -> str:
 
 
 def _curves(rows: list[Row]) -> str:
-    """Along the longest text of any arm, at quarters of it; the text of a curve has other ends."""
+    """Along the longest text that any arm read: after its first eighth, and each quarter."""
     found = _of(rows, "curve")
     most = max((row["n_bytes"] for row in found), default=0)
     lines: dict[tuple[str, str], dict[int, str]] = {}
