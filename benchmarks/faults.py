@@ -112,7 +112,7 @@ class Trials:
         """What became of the output ("lost", "late" or else), and of the command afterwards."""
         self.prepare(fault, place)
         more = ["--force"] if fault == "replace" else []
-        # With less than 256 MiB, OpenBLAS asks for memory forever while NumPy is imported.
+        # With 128 to 160 MiB, OpenBLAS asks for memory forever while NumPy is imported.
         memory = self.draw.randint(4, 30) << 26 if fault == "memory" else 0
         runs = [self.start(place, *more, memory=memory)]
         if self.draw.random() < 0.5:

@@ -320,7 +320,7 @@ def test_requests_that_cannot_be_met(
 
 
 def test_what_people_read(place: Path, tmp_path: Path, capsys: Any) -> None:
-    """The estimate; a table, the verdict and the next commands; the same of a finished folder."""
+    """The estimate, without a folder; then a table and the verdict."""
     out, small = tmp_path / "out", ("--ways", "extend")
     assert 0 == main(words(place, out, *small, "--dry-run"))
     assert "minutes on this machine" in capsys.readouterr().out

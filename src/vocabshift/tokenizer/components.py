@@ -243,7 +243,7 @@ STEPS = {
 
 
 def check_components(document: Mapping[str, Any]) -> None:
-    """InvalidTokenizerError for components that `tokenizers` takes, and that make no sense.
+    """InvalidTokenizerError for components that `tokenizers` takes and that are not read here.
 
     Each step names its type (`tokenizers` guesses one from the other keys), a precompiled map is
     sound, and a template has the text once.

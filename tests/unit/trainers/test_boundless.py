@@ -58,11 +58,11 @@ def test_patterns_that_the_core_cannot_scan_cut_the_same(
 ) -> None:
     """Python cuts the text for it then, with `regex`."""
     trainer = BoundlessTrainer(vocab_size=400, pre_tokenizer=pre_tokenizer)
-    scanned = run(trainer), trainer.train(CORPUS)
+    scanned = trainer.run(CORPUS)
     monkeypatch.setattr("vocabshift.trainers.boundless.compile_pattern", lambda _: None)
-    cut = run(trainer), trainer.train(CORPUS)
-    assert cut[1].model.merges == scanned[1].model.merges
-    assert cut[0].superwords == scanned[0].superwords > 0
+    cut = trainer.run(CORPUS)
+    assert cut.tokenizer.model.merges == scanned.tokenizer.model.merges
+    assert cut.report.superwords == scanned.report.superwords > 0
 
 
 def test_words_that_hold_no_letter_stay_apart() -> None:

@@ -23,6 +23,15 @@ from vocabshift.tokenizer.tokenizer_json import to_json
 
 KINDS = ("json", "ranks", "tekken", "sentencepiece", "gguf")
 
+# What a kind of file is, is the same for all examples, and each writes the file anew.
+DRAWN = settings(
+    examples(150),
+    suppress_health_check=[
+        *settings().suppress_health_check,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+
 
 @pytest.fixture
 def sound(
@@ -58,14 +67,7 @@ def is_loaded(content: bytes, kind: str, folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-# What a kind of file is, is the same for all examples, and each writes the file anew.
-@settings(
-    examples(150),
-    suppress_health_check=[
-        *settings().suppress_health_check,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
+@DRAWN
 @given(data=st.data())
 def test_damage_is_refused_or_survived(
     kind: str, sound: bytes, tmp_path: Path, data: st.DataObject
@@ -129,13 +131,7 @@ TEXTS = ["the cat sat on the mat", "नमस्ते दुनिया 12", "
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "metaspace", "unigram", "wordpiece"])
-@settings(
-    examples(150),
-    suppress_health_check=[
-        *settings().suppress_health_check,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
+@DRAWN
 @given(data=st.data())
 def test_what_is_read_has_the_ids_of_tokenizers(
     kind: str, tmp_path: Path, data: st.DataObject
