@@ -82,10 +82,10 @@ if TYPE_CHECKING:  # the table below in the words of type checkers; a test holds
     from vocabshift.workflows.decide import decide as decide
     from vocabshift.workflows.decide_options import DecideOptions as DecideOptions
     from vocabshift.workflows.extend import extend as extend
-    from vocabshift.workflows.matched_dataset import matched_dataset as matched_dataset
     from vocabshift.workflows.measure_models import measure_latency as measure_latency
     from vocabshift.workflows.plan import plan as plan
     from vocabshift.workflows.prune import prune as prune
+    from vocabshift.workflows.teach import matched_dataset as matched_dataset
     from vocabshift.workflows.transfer import transfer as transfer
 
 __version__ = "0.1.0"
@@ -176,7 +176,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.decide": ("decide",),
     "vocabshift.workflows.decide_options": ("DecideOptions",),
     "vocabshift.workflows.extend": ("extend",),
-    "vocabshift.workflows.matched_dataset": ("matched_dataset",),
+    "vocabshift.workflows.teach": ("matched_dataset",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),
     "vocabshift.workflows.prune": ("prune",),

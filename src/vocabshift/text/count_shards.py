@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from vocabshift import _core
 from vocabshift.errors import CorpusError, printable
+from vocabshift.text.parquet import bounded_batches
 
 AGAIN = "count the corpus again"
 """Advice for an incomplete file."""
@@ -101,7 +102,7 @@ def read_shard(
                 f"{path} has the columns {columns}; needed are {column} (binary) and count "
                 f"(uint64); {AGAIN}"
             )
-        for batch in file.iter_batches(_BATCH_ROWS):
+        for batch in bounded_batches(str(path), str(path), file, list(columns), _BATCH_ROWS):
             words = batch.column(column)
             if words.null_count or batch.column("count").null_count:
                 raise CorpusError(f"{path} holds nulls; {AGAIN}")
@@ -205,8 +206,9 @@ class ForeignShard:
         import pyarrow.parquet as pq
 
         columns = ["word", "count", *(["language"] if self.has_language else [])]
-        with _damage(self.path, _EXPORT), pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+        path = str(self.path)
+        with _damage(self.path, _EXPORT), pq.ParquetFile(path) as file:
+            for batch in bounded_batches(path, path, file, columns, _BATCH_ROWS):
                 words, counts = batch.column("word"), batch.column("count")
                 if words.null_count or counts.null_count:
                     raise CorpusError(f"{self.path} holds nulls; {_EXPORT}")

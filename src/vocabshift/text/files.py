@@ -1,7 +1,7 @@
 """Finds the files of a path, a folder or a glob, and reads their decompressed bytes.
 
-Owns the supported suffixes, gzip, Zstandard and xz, and how much the pages of a Parquet file unpack
-to. A damaged file raises a CorpusError that names it.
+Owns the supported suffixes, gzip, Zstandard and xz. A damaged file raises a CorpusError that names
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -225,75 +225,3 @@ def _xz_chunks(raw: IO[bytes]) -> Iterator[bytes]:
                 yield chunk
     if not is_whole:
         raise _DamagedError("the file ends too early")
-
-
-# Pages of Parquet. pyarrow unpacks one at a time, to what its header says, and then makes rows of
-# values, as many as one asks for at once. The sizes at the end of the file are not read for either.
-
-
-def widest_cell(stream: IO[bytes], chunks: Iterable[Any]) -> float:
-    """Bytes for each row that rows of these chunks of a flat column may take, two pages aside.
-
-    In a plain page that is the mean: none of its bytes is read twice. Where rows repeat an entry of
-    a dictionary, or the row before, one of them may be as long as the page. ValueError for pages of
-    more than 1 GiB; LookupError or RecursionError for what are no pages.
-    """
-    widest = 0.0
-    for chunk in chunks:
-        dictionary = chunk.dictionary_page_offset or chunk.data_page_offset
-        at, n_rows = min(dictionary, chunk.data_page_offset), 0
-        while n_rows < chunk.num_values:
-            stream.seek(at)
-            header = _struct(stream)
-            kind, size = header[1], header[2]
-            if size > MOST_PACKED_BYTES:
-                raise ValueError(f"a page of {size:,} bytes, at most {MOST_PACKED_BYTES:,} can be")
-            if kind in (0, 3):  # data, of two layouts
-                page = header[5 if kind == 0 else 8]
-                encoding = page[2 if kind == 0 else 4]
-                is_plain, is_number = encoding in (0, 6), encoding in (2, 8)  # of the dictionary
-                n_rows += page[1]
-                widest = max(widest, size / max(page[1], 1) if is_plain else size * (not is_number))
-            elif kind == 2:
-                widest = max(widest, size)
-            at = stream.tell() + max(header[3], 0)
-    return widest
-
-
-def _struct(stream: IO[bytes]) -> dict[int, Any]:
-    """The numbers and structs of a struct, by field."""
-    found: dict[int, Any] = {}
-    field = 0
-    while head := stream.read(1)[0]:
-        field = field + (head >> 4) if head >> 4 else _signed(stream)
-        kind = head & 15
-        if kind in (_INT, _STRUCT):
-            found[field] = _signed(stream) if kind == _INT else _struct(stream)
-        else:
-            _SKIPPED[kind](stream)
-    return found
-
-
-def _signed(stream: IO[bytes]) -> int:
-    number = _varint(stream)
-    return (number >> 1) ^ -(number & 1)
-
-
-def _varint(stream: IO[bytes]) -> int:
-    number = 0
-    for shift in range(0, 70, 7):
-        byte = stream.read(1)[0]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-    return number & 0xFFFFFFFF
-
-
-_INT, _STRUCT = 5, 12
-_SKIPPED: dict[int, Callable[[IO[bytes]], object]] = {
-    1: lambda _: None,
-    2: lambda _: None,
-    6: _varint,
-    8: lambda stream: stream.seek(_varint(stream), os.SEEK_CUR),
-}
-"""Values of Thrift's compact protocol by type, those that a page's header may have."""

@@ -19,9 +19,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from importlib.util import find_spec
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -29,7 +27,8 @@ from numpy.typing import NDArray
 
 from vocabshift.errors import CorpusError, printable
 from vocabshift.text.documents import Block, TextErrors, split_lines
-from vocabshift.text.files import MOST_PACKED_BYTES, File, read_chunks, widest_cell
+from vocabshift.text.files import MOST_PACKED_BYTES, File, read_chunks
+from vocabshift.text.parquet import bounded_batches
 from vocabshift.text.spec import HubDataset
 
 _DEFAULT_COLUMN = "text"
@@ -126,9 +125,6 @@ def _not_json(where: str, error: Exception) -> CorpusError:
 # Tables: Parquet files and data sets of the Hugging Face Hub.
 
 _BATCH_ROWS = 1024
-_BATCH_BYTES = 64 << 20
-"""That rows of a batch may take: a small file may repeat one value in all of them. pyarrow holds
-about four times as much, with the batch before and the room into which a batch grows."""
 _MOST_TIMES_PACKED = 100
 """Times its size that a compressed Parquet file may unpack to: it is compressed already."""
 
@@ -205,22 +201,8 @@ def _parquet_values(opened: str | IO[bytes], source: str, column: str) -> Iterat
         kind = table.schema_arrow.field(column).type
         if pa.types.is_nested(kind):  # a row has any number of values
             raise CorpusError(f"{source}, column {column!r}: {kind} instead of text; name another")
-        rows = _rows_at_once(opened, source, table, column)
-        for batch in table.iter_batches(rows, columns=[column]):
+        for batch in bounded_batches(opened, source, table, [column], _BATCH_ROWS):
             yield from batch.column(0).to_pylist()
-
-
-def _rows_at_once(opened: str | IO[bytes], source: str, table: Any, column: str) -> int:
-    """As many as fit into _BATCH_BYTES, whatever their pages hold."""
-    with Path(opened).open("rb") if isinstance(opened, str) else nullcontext(opened) as stream:
-        groups = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
-        chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-        try:
-            widest = widest_cell(stream, (c for c in chunks if c.path_in_schema == column))
-        except (LookupError, RecursionError, ValueError) as error:
-            why = str(error) if isinstance(error, ValueError) else "no header of a page"
-            raise CorpusError(f"{source}: damaged Parquet ({why}); write the file anew") from error
-    return max(1, min(_BATCH_ROWS, int(_BATCH_BYTES / max(widest, 1))))
 
 
 def _hub_batches(dataset: HubDataset) -> Iterator[list[Any]]:

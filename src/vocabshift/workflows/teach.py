@@ -1,7 +1,8 @@
 """A teacher's log-probabilities of a corpus, read once for many runs: what `vocabshift teach` does.
 
 Joins the tokenizer of the teacher (of any kind, placed in the text byte by byte), the model, and
-the folder that `cpt` reads. Also opens the teacher that runs along with `cpt`.
+the folder that `cpt` reads. Also opens the teacher that runs along with `cpt`, and makes what a
+teacher says of packed text a data set for other training loops.
 """
 
 from __future__ import annotations
@@ -34,11 +35,17 @@ from vocabshift.tokenizer.any_tokenizer import Ids, Offsets
 from vocabshift.tokenizer.engine import Engine
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from vocabshift.cpt.chunks import Teacher
+    from vocabshift.cpt.config import LoopConfig
+    from vocabshift.cpt.packed_dataset import MatchedDataset
+    from vocabshift.cpt.packed_ids import PackedIds
     from vocabshift.cpt.teacher_folder import StoredTeacher
     from vocabshift.text.corpus import Corpus
+    from vocabshift.tokenizer.formats.load import TokenizerLike
 
-__all__ = ["live_teacher", "open_teacher", "teach_to_folder"]
+__all__ = ["live_teacher", "matched_dataset", "open_teacher", "teach_to_folder"]
 
 _TRIED_TOKENS = 2048  # to measure the speed of a dry run
 
@@ -204,6 +211,46 @@ def open_teacher_model(
 def open_teacher(found: Path | StoredTeacher | None, device: Any) -> Teacher | None:
     """The teacher of a run: what it has read, or the model in the folder, on the run's device."""
     return open_teacher_model(found, device=str(device))[0] if isinstance(found, Path) else found
+
+
+def matched_dataset(
+    model: PreTrainedModel,
+    tokenizer: TokenizerLike,
+    packed: PackedIds | str | Path,
+    teacher: Teacher,
+    config: LoopConfig | None = None,
+) -> MatchedDataset:
+    """The training data of `LikelihoodMatching`: packed documents, and what a teacher says of them.
+
+    model, tokenizer: those that are trained. packed: a folder that `vocabshift encode` wrote with
+        this tokenizer. teacher: a `StoredTeacher` of the same text in the same order, or a live
+        one. config: `sequence_length` and the settings of the objective.
+
+    Documents keep their order; a trainer shuffles rows. Errors as for `pretrain`: ValueError or
+    VocabMismatchError for a model, tokenizer, teacher and text that do not fit each other.
+    """
+    from vocabshift.cpt.chunks import MatchedRows
+    from vocabshift.cpt.config import MATCHING, LoopConfig, Phase
+    from vocabshift.cpt.loop import check_model
+    from vocabshift.cpt.objectives import special_ids
+    from vocabshift.cpt.packed_dataset import MatchedDataset
+    from vocabshift.cpt.packed_ids import MappedRows, PackedIds
+    from vocabshift.cpt.teacher_folder import check_teacher
+    from vocabshift.tokenizer.formats.load import as_tokenizer
+
+    config = config or LoopConfig(objective=MATCHING)
+    if config.objective != MATCHING:
+        raise ValueError(f"the objective is {config.objective!r}; it must be {MATCHING!r} here")
+    ours = as_tokenizer(tokenizer)
+    opened = packed if isinstance(packed, PackedIds) else PackedIds.open(packed)
+    opened.require(ours)
+    separator = check_model(model, ours.row_count, config, [Phase(n_bytes=1)])
+    check_teacher(config, teacher, opened.document_bytes)
+    special = special_ids(model, ours, separator, config)
+    chosen = np.flatnonzero(opened.document_bytes)
+    rows = MappedRows(opened, chosen, separator=separator, length=config.sequence_length)
+    matched = MatchedRows(rows, rows.documents, config.sequence_length, ours, teacher, config)
+    return MatchedDataset(matched, config, special)
 
 
 def _count(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +170,69 @@ def test_tables_of_other_programs(tmp_path: Path, word: Any, count: Any) -> None
         (split / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table(rows), split / name)
     assert files(one) == files(join(tmp_path / "other", [split], pattern=NAMED["gpt2"]))
+
+
+@pytest.mark.parametrize("encoding", [None, "PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("most_bytes", [1, 700])
+def test_rows_that_are_read_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str | None, most_bytes: int
+) -> None:
+    """Words of all lengths in pages and groups of a few rows: what was written is read."""
+    rows = [(f"{'x' * (n % 61)}{n % 13}", n, ("hi", "en", None)[n % 3]) for n in range(1, 800)]
+    expected: dict[str | None, dict[bytes, int]] = {}
+    for word, number, language in rows:
+        of = expected.setdefault(language, {})
+        of[word.encode()] = of.get(word.encode(), 0) + number
+    pq.write_table(
+        table(rows),
+        tmp_path / "words.parquet",
+        use_dictionary=["word", "language"] if encoding is None else False,
+        column_encoding=encoding and {"word": encoding, "language": encoding},
+        row_group_size=300,
+        data_page_size=500,
+        write_batch_size=20,
+    )
+    monkeypatch.setattr("vocabshift.text.parquet._BATCH_BYTES", most_bytes)
+    assert expected == words(
+        join(tmp_path / "a", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"])
+    )
+
+
+BOMB = """
+import sys
+from pathlib import Path
+import pyarrow
+from vocabshift.text.count_shards import ForeignShard
+n_bytes, blocks = 0, ForeignShard(Path(sys.argv[1])).read()
+while n_bytes < 120 << 20:
+    n_bytes += len(next(blocks)[1][0])
+print(pyarrow.default_memory_pool().max_memory() >> 20)
+"""
+
+
+@pytest.mark.parametrize("column", ["word", "language"])
+@pytest.mark.parametrize("encoding", [None, "PLAIN", "DELTA_BYTE_ARRAY"])
+def test_small_tables_of_huge_rows(tmp_path: Path, column: str, encoding: str | None) -> None:
+    """A string of 1 MB in every row: at most 64 MB of them at once, and some copies of these."""
+    n_rows = 250 if encoding else 65_536
+    same = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), ["a" * (1 << 20)])
+    other = pa.DictionaryArray.from_arrays(same.indices, ["b" * (1 << 19)])
+    strings = {"word": other, "language": other, column: same}
+    if encoding:
+        strings = {name: values.cast("large_string") for name, values in strings.items()}
+    pq.write_table(
+        pa.table({**strings, "count": [1] * n_rows}),
+        tmp_path / "bomb.parquet",
+        compression="zstd",
+        store_schema=False,
+        write_batch_size=16,
+        use_dictionary=["word", "language"] if encoding is None else False,
+        column_encoding=encoding and {"word": encoding, "language": encoding},
+    )
+    assert (tmp_path / "bomb.parquet").stat().st_size < 100_000
+    run = [sys.executable, "-c", BOMB, str(tmp_path / "bomb.parquet")]
+    found = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert int(found) < 250
 
 
 def test_languages_in_paths(tmp_path: Path) -> None:
