@@ -24,6 +24,7 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLES = Path(__file__).resolve().parent / "mutations"
 SOURCES = (("src", ("*.py",)), ("cpp", ("*.cpp", "*.h")))
 LIMIT = 1200  # seconds for the tests of one fault: beyond it they hang, which is noticed too
+SHARED_DATA = ("train", "eval", "tasks", "tokenizers")
+UNPACKED = "shared-data"  # beside the copies, so that not every run unpacks it
 
 # An editable install would bring the sources of the tree instead of the copy's.
 _PYTEST = """
@@ -140,10 +143,11 @@ class Copy:
         if not cores:
             self._build()
 
-    def pytest(self, tests: Sequence[str]) -> tuple[bool, str]:
+    def pytest(self, tests: Sequence[str], limit: int | None = LIMIT) -> tuple[bool, str]:
         """Whether they pass, and the name of the first that does not."""
         paths = [str(self.root / "src"), os.environ.get("PYTHONPATH", "")]
-        shared = {"VOCABSHIFT_SHARED": str(ROOT.parent / "shared")} | os.environ
+        unpacked = self.root.parent / UNPACKED
+        shared = ({"VOCABSHIFT_SHARED": str(unpacked)} if unpacked.exists() else {}) | os.environ
         shared["VOCABSHIFT_NIGHTLY"] = "all"  # every case and example that there is
         options = ["-q", "-x", "-p", "no:cacheprovider", *tests]
         try:
@@ -153,7 +157,7 @@ class Copy:
                 env=shared | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
                 capture_output=True,
                 text=True,
-                timeout=LIMIT,
+                timeout=limit,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -219,9 +223,11 @@ def try_all(mutations: Sequence[Mutation], jobs: int, *, quiet: bool) -> list[Ou
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         if (ROOT.parent / "shared").is_dir():
             (Path(folder) / "shared").symlink_to(ROOT.parent / "shared")
+        unpack = ROOT.parent / "shared" / "data" / "unpack.sh"
+        if unpack.exists() and "VOCABSHIFT_SHARED" not in os.environ:
+            _run(str(unpack), str(Path(folder) / UNPACKED), *SHARED_DATA)
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
-        for number in range(jobs):
-            copies.put(Copy(Path(folder) / str(number)))
+        trees = [Copy(Path(folder) / str(number)) for number in range(jobs)]
 
         def one(mutation: Mutation) -> Outcome:
             copy = copies.get()
@@ -233,21 +239,24 @@ def try_all(mutations: Sequence[Mutation], jobs: int, *, quiet: bool) -> list[Ou
                 print(f"{outcome.result:9} {outcome.name}  {outcome.detail[:110]}", flush=True)
             return outcome
 
-        first = copies.get()
-        known = {path for each in mutations for path in _known_tests(each, first.root)}
-        passed, detail = first.pytest(sorted(known)) if known else (True, "")
-        copies.put(first)
-        if not passed:
-            raise SystemExit(f"the tests fail without any fault: {detail}")
         with ThreadPoolExecutor(jobs) as pool:
+            shares = [_tests_of_all(mutations, tree.root)[i::jobs] for i, tree in enumerate(trees)]
+            run = [(tree, tests) for tree, tests in zip(trees, shares, strict=True) if tests]
+            found = pool.map(lambda pair: pair[0].pytest(pair[1], limit=None), run)
+            failed = [detail for passed, detail in found if not passed]
+            if failed:
+                raise SystemExit(f"the tests fail without any fault: {'; '.join(failed)}")
+            for tree in trees:
+                copies.put(tree)
             return list(pool.map(one, mutations))
 
 
-def _known_tests(mutation: Mutation, root: Path) -> list[str]:
-    try:
-        return tests_of(mutation, root)
-    except StaleError:
-        return []
+def _tests_of_all(mutations: Sequence[Mutation], root: Path) -> list[str]:
+    known = set()
+    for mutation in mutations:
+        with suppress(StaleError):
+            known.update(tests_of(mutation, root))
+    return sorted(known)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
