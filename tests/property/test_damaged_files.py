@@ -27,6 +27,7 @@ from vocabshift.storage.outcome import read_history, write_provenance
 from vocabshift.surgery.overrides import read as read_table
 from vocabshift.surgery.overrides import resolve
 from vocabshift.text.count_folder import write_counts
+from vocabshift.text.count_join import CountJoin
 from vocabshift.text.counting import CorpusReader
 from vocabshift.text.patterns import NAMED
 from vocabshift.tokenizer import id_map
@@ -44,8 +45,17 @@ def lines(folder: Path) -> Path:
 
 def table(folder: Path) -> Path:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"text": TEXTS}), folder / "text.parquet")
+    long = "x" * 70_000  # so that the entries of the dictionary are looked at
+    pq.write_table(pa.table({"text": [*TEXTS, long]}), folder / "text.parquet")
     return folder / "text.parquet"
+
+
+def counts_of_others(folder: Path) -> Path:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    words = [f"{number:030}" for number in range(100)]
+    columns = {"word": words, "count": range(1, 101), "language": ["hin", None, "eng", "eng"] * 25}
+    pq.write_table(pa.table({name: [*own] for name, own in columns.items()}), folder / "a.parquet")
+    return folder / "a.parquet"
 
 
 def gzipped(folder: Path) -> Path:
@@ -156,6 +166,12 @@ def read_texts(file: Path) -> None:
     list(vs.Corpus.from_files({"eng": file}).texts())
 
 
+def read_counts(folder: Path) -> None:
+    found = vs.CountFolder.open(folder)
+    for number in range(len(found.groups)):
+        list(found.read(number))
+
+
 def read_settings(file: Path) -> None:
     vs.CptConfig.from_mapping(read_toml(str(file)))
 
@@ -171,7 +187,11 @@ DOORS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "gzip": (gzipped, read_texts),
     "xz": (xz, read_texts),
     "Zstandard": (zstandard, read_texts),
-    "counts": (counts, vs.CountFolder.open),
+    "counts": (counts, read_counts),
+    "counts of others": (
+        counts_of_others,
+        lambda file: CountJoin.open([file], NAMED["gpt2"]).count_words(),
+    ),
     "model": (model, read_model),
     "token map": (map_of_ids, id_map.load),
     "provenance": (provenance, lambda folder: list(read_history(folder))),

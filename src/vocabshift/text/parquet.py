@@ -41,7 +41,7 @@ def bounded_batches(
                         pages = list(_pages(stream, chunk))  # all, before any is unpacked
                         longest = partial(_longest_entry, opened, number, name)
                         rows = min(rows, _rows_within(pages, most_rows, longest))
-            except (LookupError, RecursionError, ValueError) as error:
+            except (LookupError, RecursionError, TypeError, ValueError) as error:
                 why = str(error) if isinstance(error, ValueError) else "no header of a page"
                 raise CorpusError(
                     f"{source}: damaged Parquet ({why}); write the file anew"
@@ -77,18 +77,19 @@ def _longest_entry(opened: str | IO[bytes], group: int, column: str, size: int) 
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(opened, read_dictionary=[column]) as table:
-        (row,) = next(table.iter_batches(1, row_groups=[group], columns=[column])).columns
-    if not pa.types.is_dictionary(row.type) or pa.types.is_decimal(row.type.value_type):
+        row = next(table.iter_batches(1, row_groups=[group], columns=[column]), None)
+    entries = getattr(row and row.column(0), "dictionary", None)
+    if entries is None or entries.type not in (pa.string(), pa.binary()):
         return size
-    return int(pc.max(pc.binary_length(row.dictionary)).as_py())
+    return pc.max(pc.binary_length(entries)).as_py() or 0
 
 
 def _pages(stream: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, bool]]:
     """Rows and bytes of each page of a chunk of a flat column, and whether rows repeat its bytes.
 
     They do where they name an entry of a dictionary, which has no rows of its own, or what they
-    share with the row before. ValueError for pages of more than 1 GiB; LookupError or
-    RecursionError for what are no pages.
+    share with the row before. ValueError for pages of more than 1 GiB; LookupError,
+    RecursionError or TypeError for what are no pages.
     """
     dictionary = chunk.dictionary_page_offset or chunk.data_page_offset
     at, n_rows = min(dictionary, chunk.data_page_offset), 0

@@ -7,6 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,17 @@ def test_a_page_may_not_unpack_to_any_size(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("vocabshift.text.parquet._MOST_PAGE_BYTES", 50_000)
     with pytest.raises(CorpusError, match=r"a\.parquet.*a page of 100,004 bytes, at most 50,000"):
         list(read_parquet(parquet(tmp_path, {"text": ["a" * 100_000]}), None))
+
+
+def test_headers_of_pages_that_are_none(tmp_path: Path) -> None:
+    """Numbers in the place of structs, lengths beyond the file: each byte has some odd values."""
+    file = parquet(tmp_path, {"text": ["one", "two", None]})
+    content = file.path.read_bytes()
+    for at in range(4, 100):
+        for value in (0, 9, 21, 28, 44, 128, 255):
+            file.path.write_bytes(content[:at] + bytes([value]) + content[at + 1 :])
+            with suppress(CorpusError):
+                list(read_parquet(file, None))
 
 
 def test_pages_of_every_writer_are_read(tmp_path: Path) -> None:
