@@ -2,7 +2,7 @@
 
 Owns how much the pages of a file unpack to. pyarrow unpacks one page at a time, to what its header
 says, and then makes rows of values, as many as one asks for at once. The sizes at the end of the
-file are not read for either.
+file are not read for either, only where the pages are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -31,22 +31,35 @@ def bounded_batches(
 
     opened: the file. CorpusError for pages of more than 1 GiB, and for what are no pages.
     """
-    for number in range(table.metadata.num_row_groups):
-        group, rows = table.metadata.row_group(number), most_rows
-        with Path(opened).open("rb") if isinstance(opened, str) else nullcontext(opened) as stream:
-            try:
-                for chunk in map(group.column, range(group.num_columns)):
-                    name = chunk.path_in_schema
-                    if name in columns and "BYTE_ARRAY" in chunk.physical_type:
-                        pages = list(_pages(stream, chunk))  # all, before any is unpacked
-                        longest = partial(_longest_entry, opened, number, name)
-                        rows = min(rows, _rows_within(pages, most_rows, longest))
-            except (LookupError, RecursionError, TypeError, ValueError) as error:
-                why = str(error) if isinstance(error, ValueError) else "no header of a page"
-                raise CorpusError(
-                    f"{source}: damaged Parquet ({why}); write the file anew"
-                ) from error
+    schema = map(table.schema.column, range(len(table.schema)))
+    strings = {
+        number: column.path
+        for number, column in enumerate(schema)
+        if column.path in columns and "BYTE_ARRAY" in column.physical_type
+    }
+    with _damage(source), _stream(opened) as stream:
+        groups = [group[1, _LIST] for group in _footer(stream)[4, _LIST]]
+    for number, chunks in enumerate(groups):
+        rows = most_rows
+        with _damage(source), _stream(opened) as stream:
+            for place, column in strings.items():
+                pages = list(_pages(stream, chunks[place][3, _STRUCT]))  # all, before one is read
+                longest = partial(_longest_entry, opened, number, column)
+                rows = min(rows, _rows_within(pages, most_rows, longest))
         yield from table.iter_batches(rows, row_groups=[number], columns=columns)
+
+
+def _stream(opened: str | IO[bytes]) -> AbstractContextManager[IO[bytes]]:
+    return Path(opened).open("rb") if isinstance(opened, str) else nullcontext(opened)
+
+
+@contextmanager
+def _damage(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        why = str(error) if isinstance(error, ValueError) else "no header of a page"
+        raise CorpusError(f"{source}: damaged Parquet ({why}); write the file anew") from error
 
 
 def _rows_within(
@@ -84,66 +97,98 @@ def _longest_entry(opened: str | IO[bytes], group: int, column: str, size: int) 
     return pc.max(pc.binary_length(entries)).as_py() or 0
 
 
-def _pages(stream: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, bool]]:
+# What Thrift's compact protocol holds is read here, for pyarrow says nothing of pages, and ends the
+# process where it is asked about a column whose description is damaged.
+
+_INT, _LONG, _LIST, _STRUCT = 5, 6, 9, 12
+_Struct = dict[tuple[int, int], Any]
+"""Values by field and type: Thrift passes over a field of another type than the one it knows."""
+
+
+def _footer(stream: IO[bytes]) -> _Struct:
+    """The end of a file that pyarrow has opened; fields as parquet.thrift numbers them."""
+    end = stream.seek(-8, os.SEEK_END)
+    stream.seek(end - int.from_bytes(stream.read(4), "little"))
+    return _struct(stream)
+
+
+def _pages(stream: IO[bytes], chunk: _Struct) -> Iterator[tuple[int, int, bool]]:
     """Rows and bytes of each page of a chunk of a flat column, and whether rows repeat its bytes.
 
     They do where they name an entry of a dictionary, which has no rows of its own, or what they
     share with the row before. ValueError for pages of more than 1 GiB; LookupError,
     RecursionError or TypeError for what are no pages.
     """
-    dictionary = chunk.dictionary_page_offset or chunk.data_page_offset
-    at, n_rows = min(dictionary, chunk.data_page_offset), 0
-    while n_rows < chunk.num_values:
+    at, n_rows = chunk[9, _LONG], 0
+    at = min(chunk.get((11, _LONG)) or at, at)  # that of a dictionary
+    while n_rows < chunk[5, _LONG]:
         stream.seek(at)
         header = _struct(stream)
-        kind, size = header[1], header[2]
+        kind, size = header[1, _INT], header[2, _INT]
         if size > _MOST_PAGE_BYTES:
             raise ValueError(f"a page of {size:,} bytes, at most {_MOST_PAGE_BYTES:,} can be")
         if kind in (0, 3):  # data, of two layouts
-            page = header[5 if kind == 0 else 8]
-            encoding = page[2 if kind == 0 else 4]
-            n_rows += page[1]
+            page = header[5 if kind == 0 else 8, _STRUCT]
+            rows, encoding = page[1, _INT], page[2 if kind == 0 else 4, _INT]
+            n_rows += rows
             is_number = encoding in (2, 8)  # of an entry of the dictionary
-            yield page[1], 0 if is_number else size, encoding not in (0, 2, 6, 8)
+            yield rows, 0 if is_number else size, encoding not in (0, 2, 6, 8)
         elif kind == 2:
             yield 0, size, True
-        at = stream.tell() + max(header[3], 0)
+        at = stream.tell() + max(header[3, _INT], 0)
 
 
-def _struct(stream: IO[bytes]) -> dict[int, Any]:
-    """The numbers and structs of a struct, by field."""
-    found: dict[int, Any] = {}
+def _struct(stream: IO[bytes]) -> _Struct:
+    found: _Struct = {}
     field = 0
     while head := stream.read(1)[0]:
         field = field + (head >> 4) if head >> 4 else _signed(stream)
         kind = head & 15
-        if kind in (_INT, _STRUCT):
-            found[field] = _signed(stream) if kind == _INT else _struct(stream)
-        else:
-            _SKIPPED[kind](stream)
+        found[field, kind] = None if kind in (1, 2) else _READ[kind](stream)
     return found
 
 
-def _signed(stream: IO[bytes]) -> int:
-    number = _varint(stream)
+def _list(stream: IO[bytes]) -> list[Any]:
+    head = stream.read(1)[0]
+    size = head >> 4 if head >> 4 < 15 else _varint(stream)
+    return [_READ[head & 15](stream) for _ in range(size)]
+
+
+def _byte(stream: IO[bytes]) -> int:
+    return stream.read(1)[0]
+
+
+def _binary(stream: IO[bytes]) -> None:
+    stream.seek(_varint(stream), os.SEEK_CUR)
+
+
+def _signed(stream: IO[bytes], bits: int = 32) -> int:
+    number = _varint(stream, bits)
     return (number >> 1) ^ -(number & 1)
 
 
-def _varint(stream: IO[bytes]) -> int:
+def _varint(stream: IO[bytes], bits: int = 32) -> int:
+    """As C++ reads it: what has more bits loses the highest ones."""
     number = 0
     for shift in range(0, 70, 7):
         byte = stream.read(1)[0]
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             break
-    return number & 0xFFFFFFFF
+    return number & ((1 << bits) - 1)
 
 
-_INT, _STRUCT = 5, 12
-_SKIPPED: dict[int, Callable[[IO[bytes]], object]] = {
-    1: lambda _: None,
-    2: lambda _: None,
-    6: _varint,
-    8: lambda stream: stream.seek(_varint(stream), os.SEEK_CUR),
+_READ: dict[int, Callable[[IO[bytes]], Any]] = {
+    1: _byte,  # a truth in a list
+    2: _byte,
+    3: _byte,
+    4: _signed,
+    _INT: _signed,
+    _LONG: partial(_signed, bits=64),
+    7: lambda stream: stream.read(8)[7],
+    8: _binary,
+    _LIST: _list,
+    10: _list,
+    _STRUCT: _struct,
 }
-"""Values of Thrift's compact protocol by type, those that a page's header may have."""
+"""Values by type."""
