@@ -176,10 +176,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "vocabshift.workflows.decide": ("decide",),
     "vocabshift.workflows.decide_options": ("DecideOptions",),
     "vocabshift.workflows.extend": ("extend",),
-    "vocabshift.workflows.teach": ("matched_dataset",),
     "vocabshift.workflows.measure_models": ("measure_latency",),
     "vocabshift.workflows.plan": ("plan",),
     "vocabshift.workflows.prune": ("prune",),
+    "vocabshift.workflows.teach": ("matched_dataset",),
     "vocabshift.workflows.transfer": ("transfer",),
 }
 """Every public name, by the module that it is loaded from."""

@@ -229,9 +229,9 @@ def matched_dataset(
     Documents keep their order; a trainer shuffles rows. Errors as for `pretrain`: ValueError or
     VocabMismatchError for a model, tokenizer, teacher and text that do not fit each other.
     """
+    from vocabshift.cpt import loop
     from vocabshift.cpt.chunks import MatchedRows
     from vocabshift.cpt.config import MATCHING, LoopConfig, Phase
-    from vocabshift.cpt.loop import check_model
     from vocabshift.cpt.objectives import special_ids
     from vocabshift.cpt.packed_dataset import MatchedDataset
     from vocabshift.cpt.packed_ids import MappedRows, PackedIds
@@ -244,7 +244,7 @@ def matched_dataset(
     ours = as_tokenizer(tokenizer)
     opened = packed if isinstance(packed, PackedIds) else PackedIds.open(packed)
     opened.require(ours)
-    separator = check_model(model, ours.row_count, config, [Phase(n_bytes=1)])
+    separator = loop.check_model(model, ours.row_count, config, [Phase(n_bytes=1)])
     check_teacher(config, teacher, opened.document_bytes)
     special = special_ids(model, ours, separator, config)
     chosen = np.flatnonzero(opened.document_bytes)
