@@ -123,6 +123,8 @@ def compiled_cores() -> list[Path]:
 class Copy:
     """A copy of the tree, in which faults are planted one after the other."""
 
+    _has_fault = False  # the compiled core
+
     def __init__(self, folder: Path) -> None:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -176,18 +178,18 @@ class Copy:
         text = file.read_text(encoding="utf-8")
         is_core = file.suffix != ".py"
         try:
-            if is_core and not self._built:
-                self._build()  # whole, so that only what the fault touches is compiled below
+            if self._has_fault and not is_core:
+                self._build()
+                self._has_fault = False
             _write(file, text.replace(mutation.old, mutation.new))
             if is_core:
+                self._has_fault = True
                 self._build()
             passed, detail = self.pytest(tests)
         except subprocess.CalledProcessError as error:
             return Outcome(mutation.name, "stale", f"it cannot be built: {error.stdout[-300:]}")
         finally:
-            _write(file, text)
-            if is_core:
-                self._build()
+            _write(file, text)  # a core is built again when tests need it: mostly with a new fault
         return Outcome(mutation.name, "survived" if passed else "killed", detail)
 
     def _build(self) -> None:

@@ -64,3 +64,21 @@ def test_a_fault_is_planted_and_taken_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert ["survived", "killed"] == [copy.try_out(mutation).result for _ in range(2)]
     assert seen == [("x = 2\n", ["test_a.py"])] * 2
     assert file.read_text() == "x = 1\n"
+
+
+def test_a_core_is_built_when_tests_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the fault that they must notice, and without one before they look for one of Python."""
+    monkeypatch.setattr(mutants.Copy, "__init__", lambda self, folder: None)
+    copy = mutants.Copy(tmp_path)
+    copy.root = tmp_path
+    for name, text in {"cpp/a.h": "one two", "src/a.py": "x = 1", "tests/test_a.py": ""}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    built: list[str] = []
+    monkeypatch.setattr(copy, "_build", lambda: built.append((tmp_path / "cpp/a.h").read_text()))
+    monkeypatch.setattr(copy, "pytest", lambda tests: (False, ""))
+    for old in ("one", "two", "x = 1"):
+        copy.try_out(mutants.Mutation("a", "b", old, "x = 2", ("test_a",)))
+    assert ["x = 2 two", "one x = 2", "one two"] == built
