@@ -135,6 +135,12 @@ def test_what_is_not_plain_is_read_or_told_as_ever(old: str, new: str) -> None:
         same_both_ways(layout.replace("%s", changed).encode("utf-16"))
 
 
+@pytest.mark.parametrize("token", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80"])
+def test_a_token_that_is_not_utf8(token: bytes) -> None:
+    data = MODEL.encode().replace(b'"ab": 2', b'"ab": 2, "%s": 3' % token)
+    assert 1 == len(same_both_ways(b'{"model": %s}' % data))
+
+
 def test_the_rest_of_the_text_is_json_too() -> None:
     for text in ('{"model": %s} x', '{"model": %s', '{"x": [}, "model": %s}', '{"model" %s}'):
         assert "not JSON" in same_both_ways((text % MODEL).encode())[0]
