@@ -82,7 +82,7 @@ print(n_bytes >> 20, pyarrow.default_memory_pool().max_memory() >> 20)
     ],
 )
 def test_small_files_of_huge_rows(tmp_path: Path, n_rows: int, options: dict[str, Any]) -> None:
-    """A value of 1 MB in every row: 63 rows are in memory at once, and some copies of them."""
+    """A value of 1 MB in every row: 64 rows are in memory at once, and some copies of them."""
     import pyarrow.parquet as pq
 
     same = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), ["a" * (1 << 20)])
