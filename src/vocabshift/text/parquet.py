@@ -44,7 +44,7 @@ def bounded_batches(
         with _damage(source), _stream(opened) as stream:
             for place, column in strings.items():
                 pages = list(_pages(stream, chunks[place][3, _STRUCT]))  # all, before one is read
-                longest = partial(_longest_entry, opened, number, column)
+                longest = partial(_longest_entry, opened, table.metadata, number, column)
                 rows = min(rows, _rows_within(pages, most_rows, longest))
         yield from table.iter_batches(rows, row_groups=[number], columns=columns)
 
@@ -58,7 +58,7 @@ def _damage(source: str) -> Iterator[None]:
     try:
         yield
     except (LookupError, RecursionError, TypeError, ValueError) as error:
-        why = str(error) if isinstance(error, ValueError) else "no header of a page"
+        why = str(error) if isinstance(error, ValueError) else "a header that makes no sense"
         raise CorpusError(f"{source}: damaged Parquet ({why}); write the file anew") from error
 
 
@@ -83,13 +83,18 @@ def _rows_within(
     return max(1, most)
 
 
-def _longest_entry(opened: str | IO[bytes], group: int, column: str, size: int) -> int:
-    """Bytes of the longest string of the dictionary of a chunk, whose page has `size` bytes."""
+def _longest_entry(
+    opened: str | IO[bytes], metadata: Any, group: int, column: str, size: int
+) -> int:
+    """Bytes of the longest string of the dictionary of a chunk, whose page has `size` bytes.
+
+    metadata: of the file, so that its end is not parsed again for each chunk.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(opened, read_dictionary=[column]) as table:
+    with pq.ParquetFile(opened, metadata=metadata, read_dictionary=[column]) as table:
         row = next(table.iter_batches(1, row_groups=[group], columns=[column]), None)
     entries = getattr(row and row.column(0), "dictionary", None)
     if entries is None or entries.type not in (pa.string(), pa.binary()):
