@@ -67,10 +67,10 @@ inline Pattern take_pattern(Input& input) {
 // Up to three steps of the kinds that tokenizers have.
 PreTokenizer take_pre_tokenizer(Input& input);
 
-// One thread, and now and then two: starting a thread takes longer than the rest.
+// One thread, and now and then also two: starting a thread takes longer than the rest.
 inline std::vector<std::size_t> take_threads(Input& input) {
   if (input.ConsumeIntegralInRange(0, 31) == 31) return {1, 2};
-  return {1, 1};
+  return {1};
 }
 
 // Merges of any two tokens, in any order, some of them twice, and the tokens that they make; ids

@@ -32,12 +32,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               [](std::uint64_t, std::uint64_t) {}));
   }
   const Trained& trained = found[0];
-  fuzz::require(trained.merges.size() == found[1].merges.size(), "two threads learn as many");
+  fuzz::require(trained.merges.size() == found.back().merges.size(), "two threads learn as many");
   EncoderModel model;
   std::vector<ModelMerge> merges;
   for (std::size_t i = 0; i < trained.merges.size(); ++i) {
     const Merge& merge = trained.merges[i];
-    const Merge& other = found[1].merges[i];
+    const Merge& other = found.back().merges[i];
     fuzz::require(merge.left == other.left && merge.right == other.right, "and the same");
     const auto& own = trained.vocabulary;
     fuzz::require(
