@@ -11,7 +11,10 @@ TokenGroups::TokenGroups(const PieceRule& rule, const std::vector<std::string_vi
                          const std::vector<TokenId>& unmergeable)
     : rule_(rule) {
   shapes_.reserve(tokens.size());
-  for (const std::string_view token : tokens) shapes_.push_back(rule_.shape_of(token));
+  for (const std::string_view token : tokens) {
+    shapes_.push_back(rule_.shape_of(token));
+    shapes_.back().is_possible &= !token.empty();  // with one, a merge would make what it merges
+  }
   for (const TokenId id : unmergeable) {
     if (id >= shapes_.size()) throw std::invalid_argument("an id is not of the vocabulary");
     shapes_[id].is_possible = false;

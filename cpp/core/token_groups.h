@@ -23,8 +23,8 @@ struct EncodedDocuments {
 
 class TokenGroups {
  public:
-  // `tokens`: texts by id. Those that are `unmergeable` (bytes, control tokens, holes …) are groups
-  // by themselves; an id beyond `tokens` is refused.
+  // `tokens`: texts by id. Those that are `unmergeable` (bytes, control tokens, holes …) or empty
+  // are groups by themselves; an id beyond `tokens` is refused.
   TokenGroups(const PieceRule& rule, const std::vector<std::string_view>& tokens,
               const std::vector<TokenId>& unmergeable);
 

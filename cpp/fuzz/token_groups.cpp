@@ -51,8 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (input.ConsumeBool()) text = "\u2581" + text;
     if (vocabulary.find(text) != kNoToken) continue;
     const TokenId id = vocabulary.add(text);
-    is_part.push_back(rule.shape_of(text).is_possible && input.ConsumeIntegralInRange(0, 7) < 7);
-    if (!is_part.back()) unmergeable.push_back(id);
+    const bool is_given =
+        !rule.shape_of(text).is_possible || input.ConsumeIntegralInRange(0, 7) == 7;
+    if (is_given) unmergeable.push_back(id);
+    is_part.push_back(!is_given && !text.empty());
   }
   const TokenId known = vocabulary.size();
   const bool is_sound = input.ConsumeIntegralInRange(0, 15) < 15;

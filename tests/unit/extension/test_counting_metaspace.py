@@ -148,6 +148,15 @@ def test_what_cannot_be_extended(make_byte_level: MakeTokenizer) -> None:
         learn_metaspace(replace(base, normalizer=removing), corpus, n_tokens=1)
 
 
+def test_an_empty_token_is_a_group_by_itself() -> None:
+    """Merged with "a" it would make "a", without end."""
+    groups = _core.TokenGroups(_core.PieceRule(), [b"a", b""], [])
+    counter = _core.WordCounter(_core.PreTokenizer([]))
+    groups.add_to(counter, np.array([0, 1, 0, 0], dtype=np.int32), np.array([0, 4]))
+    found = {tuple(np.frombuffer(word, dtype=np.int32).tolist()) for word, _ in counter.words(0)}
+    assert found == {(0,), (1,), (0, 0)}
+
+
 def test_the_core_refuses_what_is_no_vocabulary() -> None:
     """Ids and offsets from outside are looked at before they are used."""
     groups = _core.TokenGroups(_core.PieceRule(), [b"a", b"b"], [1])
