@@ -57,7 +57,7 @@ def byte_level_model() -> BpeModel:
     """All bytes, and merges over what steps after ByteLevel may cut: parts of ಲ, and digits."""
     la = byte_level.to_image("ಲ".encode())
     pairs = [(la[0], la[1]), (la[0] + la[1], la[2]), (la[1], la[2]), ("1", "2"), ("12", "1")]
-    pairs += [("Ġ", "a"), ("a", "b"), ("!", "!"), ("Ġ", "1"), (la, la[0])]
+    pairs += [("Ġ", "a"), ("a", "b"), ("!", "!"), ("Ġ", "1"), (la, la[0]), (la[1], "1")]
     tokens = dict.fromkeys([*byte_level.ALPHABET, *(left + right for left, right in pairs)])
     return BpeModel({token: i for i, token in enumerate(tokens)}, tuple(pairs))
 
@@ -179,6 +179,7 @@ FALCON = {
 @examples(150)
 @given(text=text_of_pieces, ignore_merges=st.booleans(), added=st.booleans())
 @example(text="ಲ12123ಲಲ121", ignore_merges=False, added=False)
+@example(text="²1", ignore_merges=False, added=False)
 def test_falcon(text: str, *, individual: bool, ignore_merges: bool, added: bool) -> None:
     """Digits are looked for among the images of bytes: those of "²" and of parts of "ಲ" are."""
     punctuation, bytes_, _, triples = FALCON["pretokenizers"]
