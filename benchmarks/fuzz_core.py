@@ -23,6 +23,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -95,7 +96,9 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
         "ASAN_OPTIONS": "detect_leaks=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
+    began = time.monotonic()
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    ran = round(time.monotonic() - began)  # a finding ends it early
     log = done.stderr.decode(errors="replace")
     (findings / "log").write_text(log, encoding="utf-8")
     executions = re.findall(r"number_of_executed_units:\s+(\d+)", log) or re.findall(
@@ -109,7 +112,7 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
     return Run(
         target,
         int(executions[-1]) if executions else 0,
-        seconds,
+        min(ran, seconds),
         max(map(int, edges), default=0),
         finding,
         date,
