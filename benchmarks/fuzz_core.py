@@ -98,7 +98,7 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
     }
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    ran = round(time.monotonic() - began)  # a finding ends it early
+    took = round(time.monotonic() - began)  # a finding ends it early
     log = done.stderr.decode(errors="replace")
     (findings / "log").write_text(log, encoding="utf-8")
     executions = re.findall(r"number_of_executed_units:\s+(\d+)", log) or re.findall(
@@ -112,7 +112,7 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
     return Run(
         target,
         int(executions[-1]) if executions else 0,
-        min(ran, seconds),
+        took,
         max(map(int, edges), default=0),
         finding,
         date,
