@@ -361,10 +361,13 @@ class Study:
             n_bytes = round(self.args.final_bytes * (least - made) / trained, -3)
             if made + trained <= 1.05 * least:
                 continue
-            if n_bytes >= 1000:
+            if n_bytes >= self.args.screen_bytes:
                 sizes[arm] = int(n_bytes)
-            else:
-                tell(f"{arm.name}: not possible at equal seconds: its rows alone take {made:.0f} s")
+            else:  # no document of a language may fit into so few
+                tell(
+                    f"{arm.name}: not possible at equal seconds: its rows take {made:.0f} s, "
+                    "which leaves less text than an arm is screened on"
+                )
         return sizes
 
 
