@@ -1,8 +1,10 @@
 #include "core/pair_index.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
+#include "core/big_memory.h"
 #include "core/filled.h"
 #include "core/stop.h"
 #include "core/threads.h"
@@ -105,73 +107,81 @@ Count PairIndex::build(Sequences& sequences, TokenId vocabulary_size,
 
 // Of 256 tokens all pairs fit into one table, which is indexed instead of searched. Each thread has
 // its own for its part of the chunks; a list is that of the first part, then that of the second …
+// Of a short text most of the table is never touched, and so takes no memory.
 Count PairIndex::build_from_bytes(Sequences& sequences,
                                   const std::function<Count(Count largest)>& choose_floor,
                                   std::size_t threads) {
   struct Cell {
-    Count count = 0;
-    ChunkAt last_chunk = kNowhere;
-    std::uint32_t chunk_count = 0;
+    Count count;
+    ChunkAt after_last;  // one more than the last chunk; 0: none yet
+    std::uint32_t chunk_count;
   };
   struct ListEnd {
     ChunkAt* next;
-    ChunkAt last_chunk;
+    ChunkAt after_last;
     std::uint32_t is_kept;
   };
-  struct Part {
-    std::vector<Cell> cells;
-    std::vector<ListEnd> ends;
-    ChunkAt ignored;
-  };
   constexpr std::size_t kPairs = std::size_t{kBytes} * kBytes;
+  struct Part {
+    ZeroedArray<Cell> cells{kPairs};
+    ZeroedArray<ListEnd> ends{kPairs};
+    std::array<bool, kBytes> has_left{};
+  };
   const auto place_of = [](std::uint64_t key) { return key >> 24 | (key & 255); };
   const std::vector<ChunkAt> borders = sequences.borders(threads);
   std::vector<Part> parts(threads);
   parallel_for(threads, [&](std::size_t i) {
-    auto cells = std::vector<Cell>(kPairs);
+    ZeroedArray<Cell>& cells = parts[i].cells;
+    std::array<bool, kBytes> has_left{};
     sequences.for_each_pair_in(borders[i], borders[i + 1],
                                [&](std::uint64_t key, Count count, ChunkAt at) {
                                  Cell& cell = cells[place_of(key)];
                                  cell.count += count;
-                                 cell.chunk_count += cell.last_chunk != at;
-                                 cell.last_chunk = at;
+                                 cell.chunk_count += cell.after_last != at + 1;
+                                 cell.after_last = at + 1;
+                                 has_left[key >> 32] = true;
                                });
-    parts[i].cells = std::move(cells);
-    parts[i].ends.assign(kPairs, ListEnd{&parts[i].ignored, kNowhere, 0});
+    parts[i].has_left = has_left;
   });
-  std::vector<Cell> all = parts[0].cells;
-  for (std::size_t i = 1; i < threads; ++i) {
-    for (std::size_t place = 0; place < kPairs; ++place) {
-      all[place].count += parts[i].cells[place].count;
-      all[place].chunk_count += parts[i].cells[place].chunk_count;
+  const auto for_each_pair = [&](auto&& visit) {  // that occurs, with its count
+    for (std::size_t left = 0; left < kBytes; ++left) {
+      const auto has_left = [&](const Part& part) { return part.has_left[left]; };
+      if (std::none_of(parts.begin(), parts.end(), has_left)) continue;
+      for (std::size_t place = left * kBytes; place < (left + 1) * kBytes; ++place) {
+        Count count = 0;
+        for (const Part& part : parts) count += part.cells[place].count;
+        if (count > 0) visit(place, count);
+      }
     }
-  }
+  };
   Count largest = 0;
-  for (const Cell& cell : all) largest = std::max(largest, cell.count);
+  for_each_pair([&](std::size_t, Count count) { largest = std::max(largest, count); });
   const Count floor = choose_floor(largest);
 
-  for (std::size_t place = 0; place < kPairs; ++place) {
-    const Cell& cell = all[place];
-    if (cell.count == 0 || cell.count < floor) continue;
-    ChunkAt* list = allocate(cell.chunk_count);
+  for_each_pair([&](std::size_t place, Count count) {
+    if (count < floor) return;
+    std::uint32_t chunks = 0;
+    for (const Part& part : parts) chunks += part.cells[place].chunk_count;
+    ChunkAt* list = allocate(chunks);
     const Pair pair{static_cast<TokenId>(place / kBytes), static_cast<TokenId>(place % kBytes)};
-    insert(pair.key(), cell.count, {list, cell.chunk_count});
+    insert(pair.key(), count, {list, chunks});
     for (Part& part : parts) {
-      part.ends[place] = {list, kNowhere, 1};
+      part.ends[place] = {list, 0, 1};
       list += part.cells[place].chunk_count;
     }
-  }
+  });
   parallel_for(threads, [&](std::size_t i) {
-    ChunkAt& ignored = parts[i].ignored;
-    ListEnd* const ends = parts[i].ends.data();
-    sequences.for_each_pair_in(borders[i], borders[i + 1],
-                               [&](std::uint64_t key, Count, ChunkAt at) {
-                                 ListEnd& end = ends[place_of(key)];
-                                 const bool is_new = end.last_chunk != at;
-                                 *(is_new ? end.next : &ignored) = at;
-                                 end.next += static_cast<std::uint32_t>(is_new) & end.is_kept;
-                                 end.last_chunk = at;
-                               });
+    ZeroedArray<ListEnd>& ends = parts[i].ends;
+    ChunkAt ignored;
+    sequences.for_each_pair_in(
+        borders[i], borders[i + 1], [&](std::uint64_t key, Count, ChunkAt at) {
+          ListEnd& end = ends[place_of(key)];
+          const std::uint32_t is_new =
+              static_cast<std::uint32_t>(end.after_last != at + 1) & end.is_kept;
+          *(is_new ? end.next : &ignored) = at;
+          end.next += is_new;
+          end.after_last = at + 1;
+        });
   });
   return floor;
 }

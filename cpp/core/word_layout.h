@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/big_memory.h"
 #include "core/segmenter.h"
 #include "core/sequences.h"
 #include "core/types.h"
@@ -82,16 +83,19 @@ struct WordShard {
 // Words may come in shards, each from a thread of its own.
 class Layout {
  public:
-  Layout(std::size_t token_limit, std::size_t shards)
-      : sequences_(token_limit), ends_(shards, std::vector<std::uint64_t>(1 << 16)) {}
+  Layout(std::size_t token_limit, std::size_t shards) : sequences_(token_limit) {
+    for (std::size_t i = 0; i < shards; ++i) ends_.emplace_back(kBuckets);
+  }
 
   void plan(std::size_t shard, std::string_view word, std::size_t tokens) {
     if (tokens > 1) ends_[shard][bucket_of(word)] += sequences_.words_for(tokens);
   }
   void end_plan() {
     std::uint64_t total = 0;
-    for (std::size_t bucket = 0; bucket < ends_[0].size(); ++bucket) {
-      for (auto& ends : ends_) ends[bucket] = std::exchange(total, total + ends[bucket]);
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      for (auto& ends : ends_) {  // of a short text most have no words, and take no memory
+        if (ends[bucket] > 0) ends[bucket] = std::exchange(total, total + ends[bucket]);
+      }
     }
     sequences_.lay_out(total);
   }
@@ -107,8 +111,9 @@ class Layout {
   Sequences take() { return std::move(sequences_); }
 
  private:
+  static constexpr std::size_t kBuckets = 1 << 16;  // of bucket_of
   Sequences sequences_;
-  std::vector<std::vector<std::uint64_t>> ends_;  // of the buckets of a shard, words
+  std::vector<ZeroedArray<std::uint64_t>> ends_;  // of the buckets of a shard, words
 };
 
 }  // namespace vocabshift
