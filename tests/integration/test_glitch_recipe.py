@@ -7,8 +7,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import vocabshift as vs
 from warm_python import WarmPython
+
+pytestmark = pytest.mark.shell
 
 ROOT = Path(__file__).resolve().parents[2]
 

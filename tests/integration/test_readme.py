@@ -166,6 +166,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.shell
 def test_every_command_runs(tmp_path: Path, warm_python: WarmPython) -> None:
     """As typed, from top to bottom; each block finds what those before it wrote.
 

@@ -21,6 +21,8 @@ from vocabshift.evaluation.metrics.distribution import gini
 from vocabshift.results import Results
 from warm_python import WarmPython
 
+pytestmark = pytest.mark.shell
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
