@@ -94,8 +94,8 @@ fuzz-core: $(VENV)/.dev
 
 # A copy of the package with a sanitized core comes before the installed one on PYTHONPATH; a test
 # checks that it is the one loaded. Leaks are not reported: Python frees much only when it exits. The
-# thread sanitizer of GCC 12 fails under address space randomization, hence setarch -R, and bash does
-# not start with it, so that the tests that need a shell are left out.
+# thread sanitizer of GCC 12 fails under address space randomization, hence setarch -R. A shell does not
+# start with it, nor a thread in a forked worker: tests of those are left out.
 SANITIZED := build/sanitize-$(SANITIZER)
 LIBRARIES := $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
 sanitize: $(VENV)/.dev
@@ -105,7 +105,7 @@ sanitize: $(VENV)/.dev
 	  TSAN_OPTIONS="halt_on_error=1 die_after_fork=0 suppressions=$(abspath tests/tsan_suppressions.txt)" \
 	  LD_PRELOAD="$(foreach name,$(LIBRARIES),$$(g++ -print-file-name=$(name)))" \
 	  setarch -R $(BIN)/python -m pytest --import-mode=importlib $(PYTEST_FLAGS) \
-	  $(if $(filter thread,$(SANITIZER)),-m "not shell")
+	  $(if $(filter thread,$(SANITIZER)),-m "not no_tsan")
 
 # Lines and branches that the tests reach, of src and of cpp/core; the reports are in build/coverage.
 # clang counts what stands in the source: gcov has branches of each instance of a template, and of

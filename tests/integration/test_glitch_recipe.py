@@ -12,7 +12,7 @@ import pytest
 import vocabshift as vs
 from warm_python import WarmPython
 
-pytestmark = pytest.mark.shell
+pytestmark = pytest.mark.no_tsan
 
 ROOT = Path(__file__).resolve().parents[2]
 

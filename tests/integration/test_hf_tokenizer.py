@@ -48,6 +48,7 @@ def plain(place: Path) -> Any:
     return plain
 
 
+@pytest.mark.no_tsan
 def test_the_example_of_the_docs(place: Path, tmp_path: Path, plain: Any) -> None:
     """Two processes; a second program finds the rows that the first one has cached."""
     page = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
@@ -113,6 +114,7 @@ def test_lm_eval_scores_with_it(place: Path, hf: Any, plain: Any) -> None:
     assert scores[0] == scores[1]
 
 
+@pytest.mark.no_tsan
 def test_collators_and_loaders_in_processes(hf: Any, plain: Any) -> None:
     """A worker gets the tokenizer, and sends back batches with their encodings."""
     batches = [

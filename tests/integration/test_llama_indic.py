@@ -16,7 +16,7 @@ import vocabshift as vs
 from warm_python import WarmPython
 
 pytest.importorskip("accelerate")
-pytestmark = pytest.mark.shell
+pytestmark = pytest.mark.no_tsan
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = (

@@ -166,7 +166,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.shell
+@pytest.mark.no_tsan
 def test_every_command_runs(tmp_path: Path, warm_python: WarmPython) -> None:
     """As typed, from top to bottom; each block finds what those before it wrote.
 

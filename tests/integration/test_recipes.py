@@ -21,7 +21,7 @@ from vocabshift.evaluation.metrics.distribution import gini
 from vocabshift.results import Results
 from warm_python import WarmPython
 
-pytestmark = pytest.mark.shell
+pytestmark = pytest.mark.no_tsan
 
 ROOT = Path(__file__).resolve().parents[2]
 

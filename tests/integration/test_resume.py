@@ -377,7 +377,7 @@ def may_mount(tmp_path_factory) -> None:
         pytest.skip("no right to mount a small file system here")
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 @pytest.mark.usefixtures("may_mount")
 @pytest.mark.parametrize(
     ("verb", "size"),

@@ -221,7 +221,7 @@ def test_start_imports_nothing_heavy(command: str) -> None:
     assert [] == json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 def test_a_closed_pipe_is_quiet() -> None:
     """`vocabshift --help | head -c 1` leaves nothing on stderr."""
     command = f"{sys.executable} -m vocabshift train --help | head -c 1"
@@ -229,7 +229,7 @@ def test_a_closed_pipe_is_quiet() -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
 def test_a_full_disk_is_told() -> None:
     """Output that cannot be written is an error, not silence."""

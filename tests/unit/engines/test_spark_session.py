@@ -30,7 +30,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         check_java()
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 @pytest.mark.parametrize("version", ["1.8.0_292", "11.0.2", "none"])
 def test_an_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     java_that_says(tmp_path, version)
@@ -39,7 +39,7 @@ def test_an_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: s
         check_java()
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 @pytest.mark.parametrize("version", ["17.0.15", "21"])
 def test_a_java_that_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     java_that_says(tmp_path, version)

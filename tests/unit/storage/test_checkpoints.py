@@ -222,7 +222,7 @@ def tiny_disk(tmp_path: Path) -> str:
     return mount
 
 
-@pytest.mark.shell
+@pytest.mark.no_tsan
 @pytest.mark.parametrize("writer", ["bytes", "numpy"])
 def test_a_disk_that_is_really_full(tiny_disk: str, tmp_path: Path, writer: str) -> None:
     code = (
