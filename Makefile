@@ -94,8 +94,8 @@ fuzz-core: $(VENV)/.dev
 
 # A copy of the package with a sanitized core comes before the installed one on PYTHONPATH; a test
 # checks that it is the one loaded. Leaks are not reported: Python frees much only when it exits. The
-# thread sanitizer of GCC 12 fails under address space randomization, hence setarch -R. A shell does not
-# start with it, nor a thread in a forked worker: tests of those are left out.
+# thread sanitizer of GCC 12 fails under address space randomization, hence setarch -R. A shell does
+# not start with it, nor a thread in a forked worker: tests of those are left out.
 SANITIZED := build/sanitize-$(SANITIZER)
 LIBRARIES := $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
 sanitize: $(VENV)/.dev
