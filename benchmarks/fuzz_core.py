@@ -3,6 +3,7 @@
     python benchmarks/fuzz_core.py build/fuzz --minutes 5
     python benchmarks/fuzz_core.py build/fuzz --minutes 120 --only regex train --record
     python benchmarks/fuzz_core.py build/fuzz --until-quiet 30 --record
+    python benchmarks/fuzz_core.py build/fuzz --only encode --seeds build/fuzz/corpus/train
 
 The targets are the programs of `cpp/fuzz`, built with the address and undefined-behaviour
 sanitizers. Two run at a time. They begin with our sample texts and named patterns and keep what
@@ -10,7 +11,8 @@ reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and 
 the same inputs come in the same order. Prints executions, edges reached and findings; a finding
 ends the run with an error and the command that repeats it. With `--until-quiet 30` each target runs
 for 30 minutes again and again, until one such run met no new edge, or 200 million inputs were tried
-since the first. `--record` adds the executions to
+since the first. Of `--seeds` a target takes the inputs that reach what its own do not: most targets
+draw a pre-tokenizer and a text alike. `--record` adds the executions to
 `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
 """
 
@@ -80,6 +82,19 @@ def write_seeds(target: str, folder: Path) -> None:
         (folder / f"seed-{i}").write_bytes(
             seed.encode()[: MOST_BYTES // 2] + bytes(range(i, i + 16))
         )
+
+
+def take_seeds(target: str, program: Path, build: Path, seeds: list[Path]) -> None:
+    """Copies into a target's corpus the inputs of other folders that reach something new in it."""
+    corpus, findings = build / "corpus" / target, build / "findings" / target
+    write_seeds(target, corpus)
+    findings.mkdir(parents=True, exist_ok=True)
+    before = set(findings.iterdir())
+    command = [program, "-merge=1", f"-max_len={MOST_BYTES}", "-timeout=20", corpus, *seeds]
+    command.append(f"-artifact_prefix={findings}/")
+    subprocess.run([*map(str, command)], stderr=subprocess.DEVNULL, check=True)
+    if new := set(findings.iterdir()) - before:  # a merge passes over inputs that fail
+        raise SystemExit(f"{target}: to see what a seed does: {program} {min(new)}")
 
 
 def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run:
@@ -167,6 +182,9 @@ def main() -> None:
     long.add_argument("--until-quiet", type=float, metavar="MINUTES", help="of each target")
     parser.add_argument("--only", nargs="+", help="these targets")
     parser.add_argument(
+        "--seeds", nargs="+", type=Path, metavar="FOLDER", help="more inputs to begin with"
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, help="of what is drawn (0: another each time)"
     )
     parser.add_argument("--record", action="store_true", help="into fuzz_core.jsonl and RESULTS.md")
@@ -182,6 +200,8 @@ def main() -> None:
     def of(name: str) -> list[Run]:
         fixed = name, programs[name], options.build
         own = []
+        if options.seeds:
+            take_seeds(*fixed, options.seeds)
         if options.until_quiet is None:
             found = iter([run(*fixed, seconds, options.seed)])
         else:

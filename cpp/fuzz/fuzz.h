@@ -45,10 +45,13 @@ class Exact {
 
 // The bytes as the core gets them: UTF-8, for its doors refuse all else.
 inline std::string as_utf8(std::string text) {
-  for (std::int64_t bad; (bad = first_invalid_utf8(text)) != kAllValid;) {
-    text[static_cast<std::size_t>(bad)] = '?';
+  std::size_t valid = 0;
+  for (;;) {
+    const std::int64_t bad = first_invalid_utf8(std::string_view(text).substr(valid));
+    if (bad == kAllValid) return text;
+    valid += static_cast<std::size_t>(bad);
+    text[valid] = '?';
   }
-  return text;
 }
 
 inline std::string take_text(Input& input, std::size_t most) {

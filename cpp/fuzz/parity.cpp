@@ -48,7 +48,7 @@ struct Slow {
 
   // A token's place in the order of byte-level images.
   std::string image(TokenId token) const {
-    const Vocabulary bytes = byte_vocabulary();
+    static const Vocabulary bytes = byte_vocabulary();
     std::string places;
     for (const char& byte : tokens[token]) {
       places.push_back(static_cast<char>(bytes.find(std::string_view(&byte, 1))));
