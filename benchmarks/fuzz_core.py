@@ -39,6 +39,12 @@ RECORD, RESULTS = HERE / "fuzz_core.jsonl", HERE / "RESULTS.md"
 MOST_BYTES = 1024  # of an input: what goes wrong goes wrong in short texts
 AT_A_TIME = 2
 ENOUGH = 200_000_000  # executions of a target
+# What regexes are made of, so that it is drawn as a whole.
+OF_REGEXES = r"""
+^ $ . | * + ? *? ++ ?+ {2} {1,3} {,2} {2,} ( ) (?: (?i) (?i: (?= (?! (?<= (?<! (?> (?#
+[ [^ ] && - [: [:^ :] [:alpha:] [:space:] \p{ \P{ \p{^ } L Lu N Nd P S Z M Cc Han Latin Alphabetic
+\d \D \s \S \w \W \h \H \A \z \Z \b \B \N \O \R \t \r \u00e9 \x41 \x{1f600} \p{word} K s é 一
+"""
 TABLE = re.compile(r"(<!-- fuzz -->\n).*?(<!-- /fuzz -->)", flags=re.DOTALL)
 
 
@@ -52,7 +58,7 @@ class Run:
     edges: int
     finding: str  # the file with the input; "" for none
     date: str
-    new_edges: int | None = None  # that the corpus it began with does not reach
+    new_edges: int | None = None  # beyond what its corpus and the runs before reached
 
 
 def targets(build: Path) -> dict[str, Path]:
@@ -84,6 +90,13 @@ def write_seeds(target: str, folder: Path) -> None:
         )
 
 
+def dictionary(words: list[str]) -> str:
+    """In libFuzzer's form, with a backslash doubled as the targets take it."""
+    escaped = [word.replace("\\", "\\\\").encode() for word in words]
+    lines = ["".join(rf"\x{byte:02x}" for byte in word) for word in escaped]
+    return "".join(f'"{line}"\n' for line in lines)
+
+
 def take_seeds(target: str, program: Path, build: Path, seeds: list[Path]) -> None:
     """Copies into a target's corpus the inputs of other folders that reach something new in it."""
     corpus, findings = build / "corpus" / target, build / "findings" / target
@@ -97,8 +110,11 @@ def take_seeds(target: str, program: Path, build: Path, seeds: list[Path]) -> No
         raise SystemExit(f"{target}: to see what a seed does: {program} {min(new)}")
 
 
-def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run:
-    """One target for so many seconds; a seed of 0 is drawn."""
+def run(
+    target: str, program: Path, build: Path, seconds: int, seed: int, *, known_edges: int = 0
+) -> Run:
+    """One target for so many seconds; a seed of 0 is drawn. `known_edges` were met before, some of
+    which the corpus may miss, for two threads do not always meet alike."""
     corpus, findings = build / "corpus" / target, build / "findings" / target
     write_seeds(target, corpus)
     findings.mkdir(parents=True, exist_ok=True)
@@ -107,6 +123,9 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
         *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1"),
         *(f"-seed={seed}", f"-artifact_prefix={findings}/"),
     ]
+    if target == "regex":
+        (findings / "words").write_text(dictionary(OF_REGEXES.split()), encoding="utf-8")
+        command.append(f"-dict={findings}/words")
     environment = os.environ | {
         "ASAN_OPTIONS": "detect_leaks=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -131,16 +150,19 @@ def run(target: str, program: Path, build: Path, seconds: int, seed: int) -> Run
         max(map(int, edges), default=0),
         finding,
         date,
-        None if at_first is None else max(map(int, edges)) - int(at_first[1]),
+        None
+        if at_first is None
+        else max(0, max(map(int, edges)) - max(int(at_first[1]), known_edges)),
     )
 
 
 def until_quiet(target: str, program: Path, build: Path, seconds: int, seed: int) -> Iterator[Run]:
     """Runs of a target, up to the first that met no new edge, or ENOUGH inputs; or a finding."""
-    executions = 0
+    executions = known_edges = 0
     while executions < ENOUGH:
-        last = run(target, program, build, seconds, seed)
+        last = run(target, program, build, seconds, seed, known_edges=known_edges)
         executions += last.executions
+        known_edges = max(known_edges, last.edges)
         yield last
         if last.finding or not last.new_edges:
             break
@@ -159,7 +181,7 @@ def table(runs: list[Run]) -> str:
         hours = sum(each.seconds for each in own) / 3600
         lines.append(
             f"| {target} | {sum(each.executions for each in own):,} | {hours:.2f} "
-            f"| {max(each.edges for each in own):,} | {_last(own[-1])} "
+            f"| {own[-1].edges:,} | {_last(own[-1])} "
             f"| {int(bool(own[-1].finding))} |"
         )
     lines.append(f"| all | {sum(each.executions for each in runs):,} | | | | |")

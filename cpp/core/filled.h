@@ -11,10 +11,12 @@
 
 namespace vocabshift {
 
+inline constexpr std::size_t kFilledAtOnce = 1 << 16;  // bytes; a few microseconds
+
 // So many of one value.
 template <class Vector>
 Vector filled(std::size_t count, const typename Vector::value_type& value) {
-  constexpr std::size_t kPart = std::max<std::size_t>(1, stop::kWorkBetween / sizeof(value));
+  constexpr std::size_t kPart = std::max<std::size_t>(1, kFilledAtOnce / sizeof(value));
   Vector vector;
   vector.reserve(count);
   while (vector.size() < count) {
@@ -27,7 +29,7 @@ Vector filled(std::size_t count, const typename Vector::value_type& value) {
 
 template <class T>
 void append_in_parts(std::vector<T>& to, std::span<const T> values) {
-  constexpr std::size_t kPart = stop::kWorkBetween / sizeof(T);
+  constexpr std::size_t kPart = kFilledAtOnce / sizeof(T);
   const std::size_t needed = to.size() + values.size();
   if (needed > to.capacity()) to.reserve(std::max(needed, 2 * to.capacity()));
   while (!values.empty()) {

@@ -46,7 +46,7 @@ class StopTogether {
   }
   void wait_for(std::size_t threads) {
     std::unique_lock<std::mutex> lock(mutex_);
-    while (!one_ended_.wait_for(lock, std::chrono::milliseconds(50),
+    while (!one_ended_.wait_for(lock, std::chrono::milliseconds(stop::kWaitBetweenMs),
                                 [&] { return ended_ == threads; })) {
       lock.unlock();
       check_caller();
