@@ -217,6 +217,8 @@ def main() -> None:
         raise SystemExit(
             f"{options.build} has no target {missing}; there are {', '.join(programs)}"
         )
+    if absent := [str(folder) for folder in options.seeds or [] if not folder.is_dir()]:
+        raise SystemExit(f"--seeds: no such folder: {', '.join(absent)}")
     seconds = max(1, round(options.minutes * 60 * min(AT_A_TIME, len(names)) / len(names)))
 
     def of(name: str) -> list[Run]:

@@ -11,7 +11,7 @@
 
 namespace vocabshift {
 
-inline constexpr std::size_t kFilledAtOnce = 1 << 16;  // bytes; a few microseconds
+inline constexpr std::size_t kFilledAtOnce = 1 << 16;  // bytes, between two checks
 
 // So many of one value.
 template <class Vector>
