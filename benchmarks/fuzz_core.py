@@ -12,8 +12,8 @@ the same inputs come in the same order. Prints executions, edges reached and fin
 ends the run with an error and the command that repeats it. With `--until-quiet 30` each target runs
 for 30 minutes again and again, until one such run met no new edge, or 200 million inputs were tried
 since the first. Of `--seeds` a target takes the inputs that reach what its own do not: most targets
-draw a pre-tokenizer and a text alike. `--record` adds the executions to
-`fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
+draw a pre-tokenizer and a text alike. `--record` adds the executions to `fuzz_core.jsonl` and
+writes the table of all runs into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def run(
     executions = re.findall(r"number_of_executed_units:\s+(\d+)", log) or re.findall(
         r"^#(\d+)", log, re.M
     )
-    edges = re.findall(r"cov: (\d+)", log)
+    edges = max(map(int, re.findall(r"cov: (\d+)", log)), default=0)
     at_first = re.search(r"INITED cov: (\d+)", log)
     written = re.findall(r"Test unit written to (\S+)", log)
     finding = written[-1] if written else (str(findings / "log") if done.returncode else "")
@@ -147,12 +147,10 @@ def run(
         target,
         int(executions[-1]) if executions else 0,
         took,
-        max(map(int, edges), default=0),
+        edges,
         finding,
         date,
-        None
-        if at_first is None
-        else max(0, max(map(int, edges)) - max(int(at_first[1]), known_edges)),
+        None if at_first is None else max(0, edges - max(int(at_first[1]), known_edges)),
     )
 
 
