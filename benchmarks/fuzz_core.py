@@ -10,23 +10,24 @@ sanitizers. Two run at a time. They begin with our sample texts and named patter
 reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and without that folder
 the same inputs come in the same order. Prints executions, edges reached and findings; a finding
 ends the run with an error and the command that repeats it. With `--until-quiet 30` each target runs
-for 30 minutes again and again, until one such run met no new edge, or 200 million inputs were tried
-since the first. Of `--seeds` a target takes the inputs that reach what its own do not: most targets
-draw a pre-tokenizer and a text alike. `--record` adds the executions to `fuzz_core.jsonl` and
-writes the table of all runs into RESULTS.md.
+until it met no new edge for 30 minutes, or tried 200 million inputs. Of `--seeds` a target takes
+the inputs that reach what its own do not: most targets draw a pre-tokenizer and a text alike.
+`--record` adds the executions to `fuzz_core.jsonl` and writes the table of all runs into
+RESULTS.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ RECORD, RESULTS = HERE / "fuzz_core.jsonl", HERE / "RESULTS.md"
 MOST_BYTES = 1024  # of an input: what goes wrong goes wrong in short texts
 AT_A_TIME = 2
 ENOUGH = 200_000_000  # executions of a target
+LOOK_EVERY = 5  # seconds, at the log of a running target
+INTERRUPTED = 72  # libFuzzer's exit code
 # What regexes are made of, so that it is drawn as a whole.
 OF_REGEXES = r"""
 ^ $ . | * + ? *? ++ ?+ {2} {1,3} {,2} {2,} ( ) (?: (?i) (?i: (?= (?! (?<= (?<! (?> (?#
@@ -58,7 +61,7 @@ class Run:
     edges: int
     finding: str  # the file with the input; "" for none
     date: str
-    new_edges: int | None = None  # beyond what its corpus and the runs before reached
+    quiet_seconds: int | None = None  # up to its end, without a new edge
 
 
 def targets(build: Path) -> dict[str, Path]:
@@ -111,17 +114,23 @@ def take_seeds(target: str, program: Path, build: Path, seeds: list[Path]) -> No
 
 
 def run(
-    target: str, program: Path, build: Path, seconds: int, seed: int, *, known_edges: int = 0
+    target: str,
+    program: Path,
+    build: Path,
+    seed: int,
+    *,
+    seconds: int = 0,
+    quiet_seconds: int | None = None,
 ) -> Run:
-    """One target for so many seconds; a seed of 0 is drawn. `known_edges` were met before, some of
-    which the corpus may miss, for two threads do not always meet alike."""
+    """One target for so many seconds (0: no bound), until `quiet_seconds` passed without a new
+    edge, or ENOUGH inputs. A seed of 0 is drawn. An interrupted run counts like another."""
     corpus, findings = build / "corpus" / target, build / "findings" / target
     write_seeds(target, corpus)
     findings.mkdir(parents=True, exist_ok=True)
     command = [
         *(str(program), str(corpus), f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}"),
         *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1"),
-        *(f"-seed={seed}", f"-artifact_prefix={findings}/"),
+        *(f"-runs={ENOUGH}", f"-seed={seed}", f"-artifact_prefix={findings}/"),
     ]
     if target == "regex":
         (findings / "words").write_text(dictionary(OF_REGEXES.split()), encoding="utf-8")
@@ -130,46 +139,42 @@ def run(
         "ASAN_OPTIONS": "detect_leaks=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
-    began = time.monotonic()
-    done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    took = round(time.monotonic() - began)  # a finding ends it early
-    log = done.stderr.decode(errors="replace")
-    (findings / "log").write_text(log, encoding="utf-8")
+    began = last_new = time.monotonic()
+    edges = 0
+    with (findings / "log").open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK_EVERY)
+        now = time.monotonic()
+        log = (findings / "log").read_text(encoding="utf-8", errors="replace")
+        met = max(map(int, re.findall(r"cov: (\d+)", log)), default=0)
+        if met > edges or "INITED" not in log:  # until then it reads its corpus
+            edges, last_new = met, now
+        if process.returncode is not None:
+            break
+        if quiet_seconds is not None and now - last_new >= quiet_seconds:
+            process.send_signal(signal.SIGINT)
     executions = re.findall(r"number_of_executed_units:\s+(\d+)", log) or re.findall(
         r"^#(\d+)", log, re.M
     )
-    edges = max(map(int, re.findall(r"cov: (\d+)", log)), default=0)
-    at_first = re.search(r"INITED cov: (\d+)", log)
     written = re.findall(r"Test unit written to (\S+)", log)
-    finding = written[-1] if written else (str(findings / "log") if done.returncode else "")
-    date = datetime.date.today().isoformat()
+    failed = process.returncode not in (0, INTERRUPTED)
     return Run(
         target,
         int(executions[-1]) if executions else 0,
-        took,
+        round(now - began),
         edges,
-        finding,
-        date,
-        None if at_first is None else max(0, edges - max(int(at_first[1]), known_edges)),
+        written[-1] if written else str(findings / "log") if failed else "",
+        datetime.date.today().isoformat(),
+        round(now - last_new),
     )
-
-
-def until_quiet(target: str, program: Path, build: Path, seconds: int, seed: int) -> Iterator[Run]:
-    """Runs of a target, up to the first that met no new edge, or ENOUGH inputs; or a finding."""
-    executions = known_edges = 0
-    while executions < ENOUGH:
-        last = run(target, program, build, seconds, seed, known_edges=known_edges)
-        executions += last.executions
-        known_edges = max(known_edges, last.edges)
-        yield last
-        if last.finding or not last.new_edges:
-            break
 
 
 def table(runs: list[Run]) -> str:
     """Markdown, all runs of a target together."""
     lines = [
-        "| target | executions | hours | edges | new in the last run | open findings |",
+        "| target | executions | hours | edges | minutes without a new edge | open findings |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     by_target: dict[str, list[Run]] = {}
@@ -177,20 +182,14 @@ def table(runs: list[Run]) -> str:
         by_target.setdefault(each.target, []).append(each)
     for target, own in sorted(by_target.items()):
         hours = sum(each.seconds for each in own) / 3600
+        quiet = own[-1].quiet_seconds
         lines.append(
             f"| {target} | {sum(each.executions for each in own):,} | {hours:.2f} "
-            f"| {own[-1].edges:,} | {_last(own[-1])} "
+            f"| {own[-1].edges:,} | {'–' if quiet is None else quiet // 60} "
             f"| {int(bool(own[-1].finding))} |"
         )
     lines.append(f"| all | {sum(each.executions for each in runs):,} | | | | |")
     return "\n".join(lines)
-
-
-def _last(last: Run) -> str:
-    """New edges of a run, and how long it was."""
-    if last.new_edges is None:
-        return "–"
-    return f"{last.new_edges:,} in {last.seconds / 60:.0f} min"
 
 
 def main() -> None:
@@ -219,24 +218,21 @@ def main() -> None:
         raise SystemExit(f"--seeds: no such folder: {', '.join(absent)}")
     seconds = max(1, round(options.minutes * 60 * min(AT_A_TIME, len(names)) / len(names)))
 
-    def of(name: str) -> list[Run]:
+    def of(name: str) -> Run:
         fixed = name, programs[name], options.build
-        own = []
         if options.seeds:
             take_seeds(*fixed, options.seeds)
         if options.until_quiet is None:
-            found = iter([run(*fixed, seconds, options.seed)])
+            done = run(*fixed, options.seed, seconds=seconds)
         else:
-            found = until_quiet(*fixed, round(options.until_quiet * 60), options.seed)
-        for each in found:
-            own.append(each)
-            if options.record:  # at once: the others may take hours
-                with RECORD.open("a", encoding="utf-8") as out:
-                    out.write(f"{json.dumps(asdict(each))}\n")
-        return own
+            done = run(*fixed, options.seed, quiet_seconds=round(options.until_quiet * 60))
+        if options.record:  # at once: the others may take hours
+            with RECORD.open("a", encoding="utf-8") as out:
+                out.write(f"{json.dumps(asdict(done))}\n")
+        return done
 
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        runs = [each for own in pool.map(of, names) for each in own]
+        runs = [*pool.map(of, names)]
     print(table(runs))
     if options.record:
         recorded = [Run(**json.loads(line)) for line in RECORD.read_text("utf-8").splitlines()]
