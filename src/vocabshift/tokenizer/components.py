@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import functools
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,20 +123,14 @@ def template(bos: tuple[str, int] | None, eos: tuple[str, int] | None) -> dict[s
     }
 
 
-def space_to_metaspace(*, add_prefix: bool, charsmap: str = "", collapse: bool = False) -> Any:
-    """Normalizer of a SentencePiece model: charsmap, extra spaces away, prefix, " " to "▁".
+def space_to_metaspace(*, add_prefix: bool, before: Sequence[dict[str, Any]] = ()) -> Any:
+    """Normalizer of a SentencePiece model: the steps `before`, the prefix, " " to "▁".
 
-    `charsmap`: base64 of the model's precompiled character map ("" for identity). With `collapse`
-    spaces at both ends go and runs of spaces become one. Subtle: this stands in the normalizer
-    and not in a Metaspace pre-tokenizer, which adds no prefix to text that begins with a space.
+    Subtle: this stands in the normalizer and not in a Metaspace pre-tokenizer, which adds no prefix
+    to text that begins with a space.
     """
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
-    steps: list[dict[str, Any]] = []
-    if charsmap:
-        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
-    if collapse:
-        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
-        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    steps = list(before)
     if add_prefix:
         steps.append({"type": "Prepend", "prepend": SPACE})
     return {"type": "Sequence", "normalizers": [*steps, replace]} if steps else replace

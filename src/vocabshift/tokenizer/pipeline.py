@@ -200,7 +200,9 @@ def _texts(data: memoryview, starts: Offsets, ends: Offsets) -> Iterator[str]:
 def needs_tokenizers(tokenizer: TokenizerParts) -> bool:
     """Whether something in it is beyond the core: rare kinds of models and added tokens."""
     model = tokenizer.model
-    if model.continuing_subword_prefix or model.end_of_word_suffix:
+    is_spelled = model.byte_fallback and "ByteLevel" in str(tokenizer.pre_tokenizer)
+    is_spelled = is_spelled and not model.is_byte_level  # a byte that it lacks is <0x..>
+    if model.continuing_subword_prefix or model.end_of_word_suffix or is_spelled:
         return True
     if any(token.single_word for token in tokenizer.added_tokens):
         return True

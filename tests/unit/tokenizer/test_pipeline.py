@@ -18,6 +18,8 @@ from vocabshift.tokenizer import components
 from vocabshift.tokenizer.any_tokenizer import encode_flat
 from vocabshift.tokenizer.formats.encoder import Encoder
 from vocabshift.tokenizer.formats.load import as_tokenizer
+from vocabshift.tokenizer.model import BpeModel
+from vocabshift.tokenizer.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize("pattern", [{"String": " "}, {"Regex": r"[^\n]+|\n+"}])
@@ -85,3 +87,16 @@ def test_regexes_of_our_automaton_need_no_bound(tmp_path: Path) -> None:
         tokenizer = replace(base, pre_tokenizer={**split, "invert": False})
         ids, _ = tokenizer.encode_batch(["a" * 100_000 + "x"])
         assert len(ids) > 0
+
+
+def test_a_byte_that_an_alphabet_lacks_is_spelled() -> None:
+    """With byte fallback, `tokenizers` takes <0x63> for it, though the vocabulary is byte-level."""
+    tokens = ["a", "b", *(f"<0x{byte:02X}>" for byte in range(256))]
+    vocab = {token: token_id for token_id, token in enumerate(tokens)}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    tokenizer = Tokenizer(
+        BpeModel(vocab, (), byte_fallback=True),
+        pre_tokenizer=byte_level | {"trim_offsets": True},
+    )
+    ids = Encoder(tokenizer).encode("acb").tolist()
+    assert [0, vocab["<0x63>"], 1] == ids == tokenizer.backend.encode("acb").ids

@@ -6,8 +6,9 @@ conversion is that of transformers' LlamaConverter, with legacy behaviour.
 
 Unigram: pieces with their scores, the precompiled character map, spaces as "▁". The tests compare
 it with SentencePiece itself. The ids differ if two segmentations have the same score up to rounding
-(1 line in 800) and, if the model has user-defined pieces, for a text that begins with one or with a
-space, or ends with a space.
+(1 line in 800). Of both kinds they differ, if the model has user-defined pieces, for a text that
+begins with one or with a space, or ends with a space; and, if it has a character map, for stacked
+marks, decomposed Hangul and "\\r\\n", to which `tokenizers` applies the map by whole characters.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -44,6 +45,9 @@ class PieceType(IntEnum):
     BYTE = 6
 
 
+_CUT_OUT = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One entry of the vocabulary; its id is its place in the list."""
@@ -60,6 +64,7 @@ class Settings:
     roles: Mapping[str, int]  # "bos" -> id; roles without a token are left out
     byte_fallback: bool = False
     add_dummy_prefix: bool = True
+    prefix_once: bool = False  # not after a user-defined piece again, as llama.cpp adds it
     remove_extra_whitespaces: bool = True
     charsmap: bytes = b""  # precompiled normalization; empty for identity
     add_bos: bool = True  # the model does not say; Llama and its kin do
@@ -97,6 +102,11 @@ def read_model(data: bytes) -> Contents:
         ) from None
     if not pieces:
         raise InvalidTokenizerError("this is not a SentencePiece model: it has no pieces")
+    if settings.rules is not None and settings.rules.whitespace_as_suffix:
+        raise InvalidTokenizerError(
+            'the SentencePiece model has "▁" at the ends of words (treat_whitespace_as_suffix), '
+            "which no part of a tokenizer.json does; train it without"
+        )
     kind = _MODEL_TYPES.get(model_type, str(model_type))
     return Contents(kind, tuple(pieces), settings)
 
@@ -158,6 +168,8 @@ def from_pieces(
     if outside:
         raise InvalidTokenizerError(f"the ids of {sorted(outside)} lie outside the vocabulary")
     roles = {role: pieces[token_id].text for role, token_id in settings.roles.items()}
+    is_cut = settings.prefix_once and _has_cuts(pieces)
+    is_once = is_cut and settings.add_dummy_prefix
     bos = roles.get("bos") if settings.add_bos else None
     eos = roles.get("eos") if settings.add_eos else None
     return Tokenizer(
@@ -169,10 +181,10 @@ def from_pieces(
             fuse_unk=True,
         ),
         normalizer=components.space_to_metaspace(
-            add_prefix=settings.add_dummy_prefix,
-            charsmap=base64.b64encode(settings.charsmap).decode(),
-            collapse=settings.remove_extra_whitespaces,
+            add_prefix=settings.add_dummy_prefix and not is_once,
+            before=_normalizers(settings, strips=not is_cut),
         ),
+        pre_tokenizer=_metaspace(settings, is_cut=True, split=False) if is_once else None,
         post_processor=components.template(
             (bos, vocab[bos]) if bos else None, (eos, vocab[eos]) if eos else None
         )
@@ -189,11 +201,10 @@ def from_pieces(
 
 def _added_tokens(pieces: Sequence[Piece]) -> tuple[AddedToken, ...]:
     """Unknown and control pieces are special, user-defined ones only cut out of the text."""
-    cut_out = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
     return tuple(
         AddedToken(piece.text, token_id, special=piece.type != PieceType.USER_DEFINED)
         for token_id, piece in enumerate(pieces)
-        if piece.type in cut_out
+        if piece.type in _CUT_OUT
     )
 
 
@@ -224,13 +235,11 @@ def _settings(
         roles={role: token_id for role, token_id in ids.items() if token_id >= 0},
         byte_fallback=bool(trainer.get(35, False)),
         add_dummy_prefix=bool(normalizer.get(3, True)),
+        prefix_once=True,
         remove_extra_whitespaces=bool(normalizer.get(4, True)),
         charsmap=charsmap,
         rules=protobuf.from_trainer_spec(trainer) if trainer else None,
     )
-
-
-_OUTSIDE = {PieceType.UNKNOWN, PieceType.CONTROL, PieceType.USER_DEFINED}
 
 
 def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any]:
@@ -239,35 +248,15 @@ def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any
     if unknown is None or unknown >= len(pieces):
         raise InvalidTokenizerError("the SentencePiece Unigram model has no unknown piece")
     check_charsmap(settings.charsmap)
-    # A user-defined piece cuts the text, and the text after one must not be taken for its
-    # beginning: no prefix, no stripping.
-    has_cuts = any(piece.type == PieceType.USER_DEFINED for piece in pieces)
-    prefixed = "first" if has_cuts else "always"
-    scheme = prefixed if settings.add_dummy_prefix else "never"
-    metaspace = {
-        "type": "Metaspace",
-        "replacement": SPACE,
-        "prepend_scheme": scheme,
-        "split": True,
-    }
+    is_cut = _has_cuts(pieces)
+    steps = _normalizers(settings, strips=not is_cut)
+    metaspace = _metaspace(settings, is_cut=is_cut, split=True)
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [
-            {
-                "id": token_id,
-                "content": piece.text,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": piece.type != PieceType.USER_DEFINED,
-            }
-            for token_id, piece in enumerate(pieces)
-            if piece.type in _OUTSIDE
-        ],
-        "normalizer": _normalizer(settings, strips=not has_cuts),
+        "added_tokens": [asdict(token) for token in _added_tokens(pieces)],
+        "normalizer": {"type": "Sequence", "normalizers": steps} if steps else None,
         "pre_tokenizer": metaspace,
         "post_processor": None,
         "decoder": _decoder(settings, metaspace),
@@ -280,16 +269,28 @@ def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any
     }
 
 
-def _normalizer(settings: Settings, *, strips: bool) -> dict[str, Any] | None:
+def _has_cuts(pieces: Sequence[Piece]) -> bool:
+    """A user-defined piece cuts the text, and the text after one must not be taken for its
+    beginning: no prefix, no stripping."""
+    return any(piece.type == PieceType.USER_DEFINED for piece in pieces)
+
+
+def _metaspace(settings: Settings, *, is_cut: bool, split: bool) -> dict[str, Any]:
+    prefixed = "first" if is_cut else "always"
+    scheme = prefixed if settings.add_dummy_prefix else "never"
+    return {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split}
+
+
+def _normalizers(settings: Settings, *, strips: bool) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
     if settings.charsmap:
         charsmap = base64.b64encode(settings.charsmap).decode()
         steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
     if settings.remove_extra_whitespaces:
-        if strips:
-            steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        if strips:  # a Strip would also take newlines and tabs
+            steps.append({"type": "Replace", "pattern": {"Regex": r"\A +| +\z"}, "content": ""})
         steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
-    return {"type": "Sequence", "normalizers": steps} if steps else None
+    return steps
 
 
 def _decoder(settings: Settings, metaspace: dict[str, Any]) -> dict[str, Any]:

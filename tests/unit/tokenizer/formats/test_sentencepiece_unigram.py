@@ -1,4 +1,4 @@
-"""SentencePiece Unigram models against SentencePiece itself."""
+"""SentencePiece models, Unigram and BPE, against SentencePiece itself."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ OTHERS = [
     "<x>cat the<x> mat",
     "a<x>cat the<x> mat",
     "-",
+    "the cat\n",
+    "cat\u2028",
+    "<x> cat <x> mat",
 ]
 
 SETTINGS = {
@@ -41,6 +44,7 @@ SETTINGS = {
         "remove_extra_whitespaces": False,
         "add_dummy_prefix": False,
     },
+    "stripped": {"normalization_rule_name": "identity"},
     "user": {"user_defined_symbols": ["<x>", "cat"]},
 }
 
@@ -61,12 +65,13 @@ def _model(folder: Path, **settings) -> tuple[Path, sentencepiece.SentencePieceP
     return path, sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
 
 
+@pytest.mark.parametrize("kind", ["Unigram", "BPE"])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_ids_are_those_of_sentencepiece(tmp_path: Path, name: str) -> None:
+def test_ids_are_those_of_sentencepiece(tmp_path: Path, name: str, kind: str) -> None:
     """Normalization, prefix, byte fallback and user-defined pieces are SentencePiece's."""
-    path, processor = _model(tmp_path, **SETTINGS[name])
+    path, processor = _model(tmp_path, model_type=kind.lower(), **SETTINGS[name])
     engine = engine_of(path)
-    assert "Unigram" == engine.kind
+    assert kind == engine.kind
     lines = [*LINES, *OTHERS]
     if name == "user":  # nothing is stripped at the ends, nor put in front of such a piece
         lines = [line for line in lines if line == line.strip() and not line.startswith("<x>")]
@@ -105,4 +110,11 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     path, _ = _model(tmp_path)
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(InvalidTokenizerError):
+        open_tokenizer(path)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_spaces_at_the_ends_of_words_are_refused(tmp_path: Path, kind: str) -> None:
+    path, _ = _model(tmp_path, model_type=kind, treat_whitespace_as_suffix=True)
+    with pytest.raises(InvalidTokenizerError, match="treat_whitespace_as_suffix"):
         open_tokenizer(path)
