@@ -112,12 +112,15 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     from rich.text import Text
 
     console.print(_table(result))
+    best = result["suggested"]
     for name, ceilings in result["ceilings"].items():
         listed = ", ".join(f"{label} {ceiling:.2f}" for label, ceiling in ceilings.items())
         console.print(f"ceiling, pre-tokenizer {name}: {listed}", soft_wrap=True)
+    if best["n_characters"]:
+        what = f"{best['n_characters']} characters that the vocabulary lacks"
+        console.print(f"rows above +0 have {what} as well; extend adds them, too", soft_wrap=True)
     if "picture" in result:
         console.print(f"picture: {result['picture']}", markup=False)
-    best = result["suggested"]
     if best["n_tokens"] < 1:
         console.print("no new token would help on this text")
         return

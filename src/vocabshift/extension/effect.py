@@ -258,6 +258,7 @@ class Growth:
     pre_tokenizer: str  # "kept" or "repaired"
     effect: Effect  # on the held-out text
     stopped_because: str
+    n_characters: int = 0  # that the vocabulary lacked, added before the curve's tokens
 
 
 def grow(
@@ -290,5 +291,6 @@ def grow(
             counted.form.tokenizer, held_out, options.without_characters(), threads
         )
         effect = measure(counted.form, learned, evaluated.text)
-        grown.append(Growth(name, effect, learned.stopped_because))
+        n_characters = len(counted.characters)
+        grown.append(Growth(name, effect, learned.stopped_because, n_characters))
     return tuple(grown)

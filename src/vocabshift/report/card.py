@@ -149,8 +149,9 @@ def figures(results: Results, own: Results, name: str, evaluated_on: str, units:
         row for row in results if describe(row.metric).place == "language" and row.language != WHOLE
     )
     whole = Results(row for row in own if row.language == WHOLE)
-    metrics = by_language.where(subject=name).distinct("metric")
-    n_lines = sorted({row.n for row in by_language.where(subject=name)}) or [0]
+    mine = by_language.where(subject=name)
+    metrics = mine.distinct("metric")
+    n_lines = sorted({row.n for row in mine if describe(row.metric).counts_lines}) or [0]
     n_units = f"{n_lines[0]:,}" + (f" to {n_lines[-1]:,}" if len(n_lines) > 1 else "")
     where = f"Measured on: {escape_markdown(evaluated_on)}. " if evaluated_on else ""
     parts = [

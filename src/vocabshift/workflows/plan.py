@@ -8,7 +8,7 @@ corpus, or text of the caller's. Owns the table and the knee.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.errors import CorpusError
 from vocabshift.extension.counting import TextCounts
-from vocabshift.extension.effect import Effect, Growth, grow, steps
+from vocabshift.extension.effect import Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
 from vocabshift.progress import Progress
 from vocabshift.pruning.counts import SourceCounts
@@ -49,6 +49,7 @@ class PlanRow:
     bytes_per_token: float
     by_language: Mapping[str, float]
     is_knee: bool = False
+    n_characters: int = 0  # that the vocabulary lacked, beside n_tokens
     # Costs of the model, if one is named:
     extra_parameters: int | None = None
     parameters: int | None = None
@@ -191,13 +192,14 @@ def plan(
     judged = grown[0].effect
     n_bytes = {row.language: row.n_bytes for row in judged.languages}
     removed, n_removable = _shrink(base, counts.tokens, judged_on, n_bytes, **run)
-    rows = [
-        *(_priced(row, base, facts, bandwidth) for row in removed),
-        *(_priced(row, base, facts, bandwidth) for growth in grown for row in _growth_rows(growth)),
-    ]
+    rows = [*removed, *(row for growth in grown for row in _growth_rows(growth))]
+    if grown[0].n_characters:  # the curve begins after them, and the table with the base
+        at = next(i for i, row in enumerate(rows) if row.n_tokens == 0)
+        measured = _measured(base, judged_on, n_bytes, 0, threads)
+        rows[at] = replace(measured, is_knee=rows[at].is_knee)
     return Plan(
         tokenizer=base.name,
-        rows=tuple(rows),
+        rows=tuple(_priced(row, base, facts, bandwidth) for row in rows),
         ceilings={
             growth.pre_tokenizer: {
                 row.language: row.ceiling_bytes_per_token for row in growth.effect.languages
@@ -227,7 +229,7 @@ def knee(values: Sequence[float]) -> int:
 
 def _growth_rows(growth: Growth) -> list[PlanRow]:
     """Rows at powers of two, at the end, and at the knee."""
-    effect = growth.effect
+    effect, languages = growth.effect, growth.effect.languages
     totals = effect.tokens.sum(axis=0)
     at = knee((effect.n_bytes.sum() / np.maximum(totals, 1)).tolist())
     return [
@@ -235,16 +237,20 @@ def _growth_rows(growth: Growth) -> list[PlanRow]:
             n,
             growth.pre_tokenizer,
             round(effect.bytes_per_token(n), 4),
-            _by_language(effect, n),
+            {row.language: round(effect.bytes_per_token(n, row.language), 4) for row in languages},
             is_knee=n == at,
+            n_characters=growth.n_characters,
         )
         for n in sorted({*steps(effect.n_new), at})
     ]
 
 
-def _by_language(effect: Effect, n: int) -> dict[str, float]:
-    labels = [row.language for row in effect.languages]
-    return {label: round(effect.bytes_per_token(n, label), 4) for label in labels}
+def _measured(
+    tokenizer: Tokenizer, judged_on: Corpus, n_bytes: Mapping[str, int], n_tokens: int, threads: int
+) -> PlanRow:
+    by_language = bytes_per_token(tokenizer, judged_on, threads=threads)
+    tokens = sum(n_bytes[label] / value for label, value in by_language.items())
+    return PlanRow(n_tokens, "kept", round(sum(n_bytes.values()) / max(tokens, 1), 4), by_language)
 
 
 def _shrink(
@@ -270,10 +276,7 @@ def _shrink(
         if progress is not None:
             progress("shrink", i, len(points))
         smaller = base.without(order[:n].tolist())
-        by_language = bytes_per_token(smaller, judged_on, threads=threads)
-        tokens = sum(n_bytes[label] / value for label, value in by_language.items())
-        whole = round(sum(n_bytes.values()) / max(tokens, 1), 4)
-        rows.append(PlanRow(-n, "kept", whole, by_language))
+        rows.append(_measured(smaller, judged_on, n_bytes, -n, threads))
     return rows, n_removable
 
 
@@ -282,15 +285,11 @@ def _priced(row: PlanRow, base: Tokenizer, facts: ModelFacts | None, bandwidth: 
     if facts is None:
         return row
     rows = facts.rows + row.n_tokens
-    if row.n_tokens > 0:  # new tokens move into padding first
-        rows = max(facts.rows, base.row_count + row.n_tokens)
+    if (n_new := row.n_tokens + row.n_characters) > 0:  # new tokens move into padding first
+        rows = max(facts.rows, base.row_count + n_new)
     per_second = bandwidth / facts.bytes_read_per_token(rows)
-    return PlanRow(
-        n_tokens=row.n_tokens,
-        pre_tokenizer=row.pre_tokenizer,
-        bytes_per_token=row.bytes_per_token,
-        by_language=row.by_language,
-        is_knee=row.is_knee,
+    return replace(
+        row,
         extra_parameters=facts.parameters(rows) - facts.parameters(facts.rows),
         parameters=facts.parameters(rows),
         tokens_per_second=round(per_second, 2),

@@ -295,3 +295,9 @@ def test_bad_sources_are_refused(tmp_path: Path, text: bytes, message: str) -> N
     (tmp_path / "x.tsv").write_bytes(text)
     with pytest.raises(ValueError, match=message):
         read_sources(tmp_path / "x.tsv")
+
+
+def test_tokens_are_not_counted_as_lines() -> None:
+    """A share of the vocabulary rests on as many tokens."""
+    results = Results([*RESULTS, Result("mill", "hi", "own_language_share", 0.5, 400)])
+    assert "rests on 7 to 9 lines" in render_card(results, FACTS)

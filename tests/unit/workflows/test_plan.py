@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import vocabshift as vs
+from vocabshift.extension.extend import extend_with_report
+from vocabshift.extension.options import ExtensionOptions
 from vocabshift.text.held_out import hold_out
 from vocabshift.workflows.plan import Plan, PlanRow, knee, plan
 
@@ -144,3 +147,19 @@ def test_what_is_exchanged_costs_no_language_much(
     rows += [start] if at == 0 else [start, replace(start, n_tokens=at, is_knee=True)]
     found = Plan("t", tuple(rows), {}, {}, max(lost, default=0), 1, None)
     assert expected == found.exchange_of("kept")
+
+
+def test_characters_that_the_vocabulary_lacks_are_no_part_of_the_base(make_metaspace: Any) -> None:
+    """They come with the first token: the table begins at the tokenizer itself."""
+    tokenizer = make_metaspace("ab", "bc")
+    corpus = vs.Corpus.from_texts({"hi": TEXTS["hi"], "a": ["ab bc abc"] * 36})
+    training, held_out = hold_out(corpus)
+    found = plan(tokenizer, training, text=held_out, max_tokens=20)
+    rows = {row.n_tokens: row for row in found.rows}
+    assert rows[0].bytes_per_token == pytest.approx(measured(tokenizer, held_out), abs=1e-3)
+    assert 0 == rows[0].n_characters
+    options = ExtensionOptions(n_tokens=found.knee_of("kept"))
+    longer = extend_with_report(tokenizer, training, options)
+    knee = rows[found.knee_of("kept")]
+    assert 0 < longer.report.n_characters == knee.n_characters
+    assert knee.bytes_per_token == pytest.approx(measured(longer.tokenizer, held_out), abs=1e-3)

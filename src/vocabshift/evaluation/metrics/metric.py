@@ -249,6 +249,11 @@ class Metric:
     decimals: int | None = None  # in tables; None: by the size of the values
 
     @property
+    def counts_lines(self) -> bool:
+        """Whether `Result.n` is a number of lines; others count tokens, numbers or words."""
+        return "text" in self.needs and self.group != "vocabulary"
+
+    @property
     def sign(self) -> int:
         """1 where higher is better, -1 where lower is, 0 where neither."""
         return {"higher": 1, "lower": -1, "neither": 0}[self.better]
