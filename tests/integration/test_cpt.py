@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -255,6 +256,7 @@ def test_megatron_files(cpt: Cpt, place: Path, tmp_path: Path) -> None:
 
 def test_dtype_of_the_output(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     """As the model was stored, unless said otherwise; untouched tensors lose nothing."""
+    from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM
 
     half = tmp_path / "half"
@@ -267,6 +269,22 @@ def test_dtype_of_the_output(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     same = {name for name in before if torch.equal(before[name], after[name])}
     assert set(before) - same == {"model.embed_tokens.weight", "lm_head.weight"}
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "out").dtype == torch.bfloat16
+    mixed = shutil.copytree(half, tmp_path / "mixed")
+    norm, extra = "model.layers.0.input_layernorm.weight", "model.layers.9.norm.weight"
+    values = before | {norm: before[norm].float() + 1e-4, extra: before[norm].clone()}
+    save_file(values, mixed / "model.safetensors", metadata={"format": "pt"})
+    (mixed / "additional_chat_templates").mkdir()
+    (mixed / "additional_chat_templates" / "tool_use.jinja").write_text("{{ tools }}")
+    found = cpt("--force", model=str(mixed), text=text)
+    after = weights(tmp_path / "out")
+    assert torch.equal(values[norm], after[norm])
+    assert after.pop(norm).dtype == torch.float32
+    assert {value.dtype for value in after.values()} == {torch.bfloat16}
+    assert ["model.layers.9"] == found["left_out"]
+    assert (
+        "{{ tools }}"
+        == (tmp_path / "out" / "additional_chat_templates" / "tool_use.jinja").read_text()
+    )
     cpt("dtype=float32", "--force", model=str(half), text=text)
     assert {value.dtype for value in weights(tmp_path / "out").values()} == {torch.float32}
 

@@ -23,6 +23,7 @@ from vocabshift.cli.main import main
 from vocabshift.evaluation.scoring import draft
 from vocabshift.evaluation.scoring.draft import score_draft
 from vocabshift.tokenizer.formats.load import load_tokenizer
+from vocabshift.workflows.draft_vocab import special_ids
 
 LINES = {
     "en": ["the cat and the other cat", "a day, another letter", "heater day " * 3],
@@ -217,3 +218,16 @@ def test_impossible_draft_vocabularies_are_refused(
     assert "share of held-out tokens" in capsys.readouterr().out
     assert 2 == main([*words, "--n-tokens", "40", *out])
     assert "--force" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["", "text_config"])
+def test_ends_of_generation_in_the_config(place: Path, tmp_path: Path, part: str) -> None:
+    """Of a folder without a generation_config.json, as older models on the Hub are."""
+    model = shutil.copytree(place / "target", tmp_path / "model")
+    (model / "generation_config.json").unlink()
+    config = json.loads((model / "config.json").read_text())
+    config.pop("eos_token_id", None)
+    (config.setdefault(part, {}) if part else config)["eos_token_id"] = [7, 11, None]
+    (model / "config.json").write_text(json.dumps(config))
+    found = special_ids(model, load_tokenizer(model)).tolist()
+    assert {7, 11} <= set(found)

@@ -272,6 +272,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         facts["tokens matched"] = f"{result['matched_share']:.1%}"
         if result["unmatched_documents"]:
             facts["documents that could not be aligned"] = result["unmatched_documents"]
+    if result["left_out"]:
+        facts["left out, for its class has none"] = ", ".join(result["left_out"])
     for number, phase in enumerate(result["phases"], 1):
         what = f"{phase['n_steps']:,} steps, {phase['n_bytes']:,} bytes, loss {phase['loss']:.4f}"
         facts[f"phase {number}, {phase['trained']}"] = what

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from vocabshift.cpt.adapters import add_to, is_part
 from vocabshift.cpt.state import Tensors, names_of, plain_name, whole_weights
-from vocabshift.models.shards import FLOATS
+from vocabshift.models.shards import FLOATS, stored_dtypes
 from vocabshift.storage.checkpoints import Checkpoints
 from vocabshift.storage.outcome import config_hash
 
@@ -152,7 +152,8 @@ def read_facts(training: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     without a model or a dtype.
     """
     about, facts = (_read(training / name) for name in (EXPORT, RUN))
-    if not isinstance(about.get("model"), str) or about.get("dtype") not in FLOATS.values():
+    is_known = about.get("dtype") in {AUTO, *FLOATS.values()}
+    if not isinstance(about.get("model"), str) or not is_known:
         raise ValueError(f"{training / EXPORT} is damaged: a model and its dtype are needed")
     return about, facts
 
@@ -208,15 +209,24 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 MAX_SHARD_SIZE = "5GB"
 
+AUTO = "auto"
+"""In place of a dtype: that of each tensor in the model before."""
+
 
 def write_model(
-    model: Any, folder: Path, accelerator: Accelerator, *, dtype: str, is_kept: bool = False
+    model: Any,
+    folder: Path,
+    accelerator: Accelerator,
+    *,
+    dtype: str,
+    source: Path,
+    is_kept: bool = False,
 ) -> None:
-    """Write the weights as `dtype` ("float32", "bfloat16"…); all processes call it together.
+    """Write the weights as `dtype` ("float32", "bfloat16"…, `AUTO`); all processes call it.
 
-    `is_kept`: a copy on the CPU is written, and training can go on. Otherwise the model itself has
-    that dtype afterwards, unless it is sharded. Adapters in the model are merged in what
-    is written.
+    `source`: the folder of the model before. `is_kept`: a copy on the CPU is written, and training
+    can go on. Otherwise the model itself has that dtype afterwards, unless it is sharded. Adapters
+    in the model are merged in what is written.
     """
     is_main = accelerator.is_main_process
     if is_kept or accelerator.is_fsdp2:
@@ -226,16 +236,32 @@ def write_model(
             add_to(weights, parts, model)
             model = _undivided(model, weights)
     if is_main:
-        save_model(model, folder, dtype)
+        save_model(model, folder, dtype, source)
     accelerator.wait_for_everyone()
 
 
-def save_model(model: Any, folder: Path, dtype: str) -> None:
-    """Write a model that is whole as `dtype`, which it has afterwards."""
+def save_model(model: Any, folder: Path, dtype: str, source: Path) -> None:
+    """Write a model that is whole as `dtype`, which it has afterwards.
+
+    `AUTO`: each tensor as `source` stores it, or as most numbers there if it has another name.
+    """
     import torch
 
+    others: Mapping[str, str] = {}
+    if dtype == AUTO:
+        dtype, others = stored_dtypes(source)
     with disk_errors(folder):
-        model.to(getattr(torch, dtype)).save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
+        named = [*model.named_parameters(), *model.named_buffers()]
+        kept = {
+            name: value.data.to(getattr(torch, others[name]))
+            for name, value in named
+            if name in others
+        }
+        model.to(getattr(torch, dtype))
+        for name, value in (*model.named_parameters(), *model.named_buffers()):
+            if name in kept:
+                value.data = kept[name]
+        model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
 
 
 def _undivided(model: Any, weights: Tensors) -> Any:

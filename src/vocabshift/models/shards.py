@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -157,3 +158,43 @@ def _tensor(name: str, entry: Mapping[str, Any], start: int) -> StoredTensor:
 
 def _damaged(folder: Path, reason: str) -> ValueError:
     return ValueError(f"the model {folder} cannot be loaded: {reason}")
+
+
+def stored_dtypes(folder: Path) -> tuple[str, dict[str, str]]:
+    """The dtype of most stored numbers, float32 if it cannot be determined; tensors of others."""
+    checkpoint = open_checkpoint(folder)
+    stored = {} if checkpoint is None else {n: s for n, (_, s) in checkpoint.tensors.items()}
+    sizes: dict[str, int] = {}
+    for each in stored.values():
+        sizes[each.dtype] = sizes.get(each.dtype, 0) + each.stop - each.start
+    most = max(sizes, key=lambda name: sizes[name], default="F32")
+    others = {
+        name: FLOATS[each.dtype]
+        for name, each in stored.items()
+        if each.dtype != most and each.dtype in FLOATS
+    }
+    return FLOATS.get(most, "float32"), others
+
+
+def lacking_layers(folder: Path, source: Path) -> list[str]:
+    """Numbered layers of the model in `source` that the one in `folder` lacks.
+
+    Such as layers for multi-token prediction, which transformers does not load. Layers count as the
+    same if the last three parts of their names agree, for it may change what is in front.
+    """
+    before, after = open_checkpoint(source), open_checkpoint(folder)
+    if before is None or after is None:
+        return []
+    known = {_layer_of(name) for name in after.tensors}
+    found: set[str] = set()
+    for layer in map(_layer_of, before.tensors):
+        ending = ".".join(layer.split(".")[-3:])
+        if layer and not any(each.endswith(ending) for each in known):
+            found.add(layer)
+    return sorted(found)
+
+
+def _layer_of(name: str) -> str:
+    """`model.layers.2` of `model.layers.2.mlp.up_proj.weight`; "" where there is no number."""
+    numbered = re.match(r"(.*?\.\d+)\.", name)
+    return numbered[1] if numbered else ""

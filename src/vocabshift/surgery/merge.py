@@ -196,16 +196,16 @@ class _Names:
         return next((table.names[0] for table in tables if table.role == "head"), None)
 
     def _find(self, wanted: str) -> str | None:
-        """The name itself, or the only one with the longest common ending."""
-        known = self.checkpoint.tensors
-        if wanted in known:
+        """The name itself, or the only one with the longest common ending and most other parts."""
+        if wanted in (known := self.checkpoint.tensors):
             return wanted
         parts = wanted.split(".")
         for length in range(len(parts) - 1, 1, -1):
             ending = ".".join(parts[-length:])
             fitting = [name for name in known if f".{name}".endswith(f".{ending}")]
             if fitting:
-                return fitting[0] if len(fitting) == 1 else None
+                alike = [len({*parts} & {*name.split(".")}) for name in fitting]
+                return fitting[alike.index(max(alike))] if alike.count(max(alike)) == 1 else None
         return None
 
     def check_ties(

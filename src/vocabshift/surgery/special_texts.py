@@ -20,6 +20,9 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
 """Facts about the model, not about the tokenizer: they stay with the model."""
 
+_NAMED = ("extra_special_tokens", "model_specific_special_tokens")
+"""Tokens by name, for code that asks for them: a processor asks for `image_token`."""
+
 _NO_LIMIT = 10**9
 
 
@@ -34,7 +37,7 @@ def follow(
     return replace(
         tokenizer,
         post_processor=_post_processor(tokenizer, old, renamed),
-        config=_config(tokenizer, old, roles),
+        config=_config(tokenizer, old, renamed, roles),
         chat_template=_chat_template(tokenizer, old, renamed),
     )
 
@@ -54,13 +57,28 @@ def described_tokens(old: AnyTokenizer, new: AnyTokenizer) -> dict[int, tuple[in
     return {token_id: row for token_id, row in rows.items() if row}
 
 
-def _config(tokenizer: Tokenizer, old: Tokenizer, roles: Mapping[str, str]) -> dict[str, Any]:
+def _config(
+    tokenizer: Tokenizer, old: Tokenizer, renamed: Mapping[str, str], roles: Mapping[str, str]
+) -> dict[str, Any]:
     config = dict(tokenizer.config)
     config |= {f"{role}_token": text for role, text in roles.items()}
+    known = {token.content for token in tokenizer.added_tokens}
+    for key, value in old.config.items():
+        named = dict(value) if key in _NAMED and isinstance(value, Mapping) else {key: value}
+        texts = {name: renamed.get(text, text) for name, text in named.items() if _is_text(text)}
+        texts = {name: text for name, text in texts.items() if text in known}
+        if key in _NAMED and texts:
+            config.setdefault(key, texts)
+        elif key.endswith("_token") and texts:
+            config.setdefault(key, texts[key])
     for key in _FROM_OLD:
         if key in old.config and (key not in config or _is_unlimited(config[key])):
             config[key] = old.config[key]
     return config
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_unlimited(value: Any) -> bool:

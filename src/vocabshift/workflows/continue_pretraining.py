@@ -19,6 +19,7 @@ from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.cpt.processes import check_launch, load_accelerate, new_accelerator
 from vocabshift.cpt.run_config import CptConfig
 from vocabshift.cpt.steps import LOG, Record, RunLog, evaluation_record, step_record, summary
+from vocabshift.models.shards import lacking_layers
 from vocabshift.progress import Progress
 from vocabshift.storage.outcome import Outcome, config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS, check_free
@@ -110,9 +111,10 @@ def continue_pretraining(
                 )
             figures = summary(reports.log.records()) | further_summary(reports.log.records())
             if not own.adapter_only:
-                write_model(model, partial, accelerator, dtype=inputs.dtype)
+                write_model(model, partial, accelerator, dtype=inputs.dtype, source=inputs.folder)
             if accelerator.is_main_process:
                 figures |= write_adapter(trained, own, inputs, partial)
+                figures["left_out"] = lacking_layers(partial, inputs.folder)
                 _write_beside(own, inputs, output, figures)
         is_main = accelerator.is_main_process
         accelerator.end_training()
@@ -139,8 +141,7 @@ def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, floa
 
     held_out, context = inputs.held_out, config.loop.sequence_length
     if held_out is None:
-        is_evaluated = config.save_models or config.evaluate_tasks
-        return (lambda _: {}) if is_evaluated else None
+        return (lambda _: {}) if config.save_models or config.evaluate_tasks else None
 
     def bits(model: Any) -> dict[str, float]:
         rows = score(model, inputs.tokenizer, held_out, context=context)
@@ -288,13 +289,12 @@ def _write_beside(
     config: CptConfig, inputs: Inputs, output: Outcome, figures: Mapping[str, Any]
 ) -> None:
     """Write the unchanged tokenizer, the log, the saved models and the provenance."""
-    partial = output.folder
-    copy_beside(inputs.folder, partial)
-    work = partial / CHECKPOINTS
-    (work / LOG).rename(partial / LOG)
+    copy_beside(inputs.folder, output.folder)
+    work = output.folder / CHECKPOINTS
+    (work / LOG).rename(output.folder / LOG)
     for name in ("trackers", MODELS):
         if (work / name).exists():
-            (work / name).rename(partial / name)
+            (work / name).rename(output.folder / name)
     said = {key: value for key, value in figures.items() if "second" not in key}
     asked = {key: value for key, value in config.to_dict().items() if key != "out"}
     output.record(asked, said, corpus_fingerprint=data_key(inputs.data))

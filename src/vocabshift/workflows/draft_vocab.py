@@ -100,7 +100,8 @@ def draft_vocab_to_folder(
 
 def special_ids(source: TokenizerLike, tokenizer: AnyTokenizer) -> NDArray[np.int64]:
     """Ids, ascending, of the tokens that a conversation needs: added tokens with a role or in the
-    chat template, and the ends of generation in a model's folder."""
+    chat template, and the ends of generation in a model's folder. `generation_config.json` says
+    them, or else `config.json`."""
     config = getattr(tokenizer, "config", None) or {}
     named = [value for key, value in config.items() if key.endswith("_token")]
     roles = {value.get("content") if isinstance(value, dict) else value for value in named}
@@ -110,15 +111,25 @@ def special_ids(source: TokenizerLike, tokenizer: AnyTokenizer) -> NDArray[np.in
         for token in tokenizer.added_tokens
         if token.content in roles or token.content in template
     }
-    file = Path(source) / "generation_config.json" if isinstance(source, str | Path) else None
-    if file is not None and file.is_file():
-        try:
-            ends = dict(json.loads(file.read_bytes())).get("eos_token_id")
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"{file} is no JSON object: {error}") from None
+    if isinstance(source, str | Path):
+        ends = _ends_in(Path(source) / "generation_config.json")
+        if ends is None:
+            ends = _ends_in(Path(source) / "config.json")
         ends = ends if isinstance(ends, list) else [ends]
         found |= {i for i in ends if isinstance(i, int) and 0 <= i < tokenizer.row_count}
     return np.array(sorted(found), dtype=np.int64)
+
+
+def _ends_in(file: Path) -> Any:
+    """The `eos_token_id` of a config, or of its part about text; None where there is none."""
+    if not file.is_file():
+        return None
+    try:
+        config = dict(json.loads(file.read_bytes()))
+        own = config.get("eos_token_id")
+        return dict(config.get("text_config") or {}).get("eos_token_id") if own is None else own
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} is no JSON object: {error}") from None
 
 
 def _rows(source: TokenizerLike, tokenizer: AnyTokenizer, rows: int | None) -> int:

@@ -25,7 +25,6 @@ from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.folder import load_own_tokenizer, require_model
 from vocabshift.models.load import check_model, load_configs
 from vocabshift.models.quantized import quantization_method
-from vocabshift.models.shards import FLOATS, open_checkpoint
 from vocabshift.storage.outcome import read_history
 from vocabshift.surgery.matching import TRANSFER_MAP
 from vocabshift.text.corpus import Corpus
@@ -45,7 +44,7 @@ class Inputs:
     data: PackedIds | Corpus
     held_out: Corpus | None
     new_ids: tuple[int, ...]
-    dtype: str  # dtype of the output
+    dtype: str  # of the output, or "auto"
     teacher: Path | StoredTeacher | None = None  # the folder of its model, or what it has read
 
     @property
@@ -131,7 +130,7 @@ def open_inputs(config: CptConfig) -> Inputs:
         teacher=_teacher_of(config, folder, data) if config.loop.objective == MATCHING else None,
         held_out=held_out,
         new_ids=_new_ids(config, folder, tokenizer),
-        dtype=_stored_dtype(folder) if config.dtype == "auto" else config.dtype,
+        dtype=config.dtype,
     )
 
 
@@ -227,15 +226,6 @@ def _new_ids(config: CptConfig, folder: Path, tokenizer: Tokenizer) -> tuple[int
     kept = set(id_map.load(found[0]).new_to_old())
     ids = {*tokenizer.model.vocab.values(), *(token.id for token in tokenizer.added_tokens)}
     return tuple(sorted(ids - kept))
-
-
-def _stored_dtype(folder: Path) -> str:
-    """The dtype of most stored numbers; float32 if it cannot be determined."""
-    checkpoint = open_checkpoint(folder)
-    sizes: dict[str, int] = {}
-    for _, stored in checkpoint.tensors.values() if checkpoint is not None else ():
-        sizes[stored.dtype] = sizes.get(stored.dtype, 0) + stored.stop - stored.start
-    return FLOATS.get(max(sizes, key=lambda name: sizes[name]), "float32") if sizes else "float32"
 
 
 # The teacher of a run of `cpt`.

@@ -29,7 +29,9 @@ from vocabshift.cpt.checkpoints import (
 )
 from vocabshift.cpt.loop import kept_random_state
 from vocabshift.cpt.state import restore_weights
+from vocabshift.models.contents import CHAT_TEMPLATES, LEGAL
 from vocabshift.models.folder import require_model, write_old_rope_keys, write_version
+from vocabshift.models.shards import lacking_layers
 from vocabshift.storage.checkpoints import read_phase
 from vocabshift.storage.outcome import config_hash, outcome
 from vocabshift.storage.output import CHECKPOINTS, atomic_folder
@@ -53,7 +55,7 @@ ADAPTER = "adapter"
 """Folder of the adapter that the last phase trained, below the output."""
 
 _PARTS = ("matching_loss", "next_token_loss")
-_BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", "LICENSE*", "NOTICE*")
+_BESIDE = ("*.json", "*.jinja", "*.model", "*.py", "*.txt", *LEGAL, f"{CHAT_TEMPLATES}/*.jinja")
 _WRITTEN = ("config.json", "generation_config.json", "*.index.json", "vocabshift.json")
 
 
@@ -102,7 +104,12 @@ class Judge:
         is_main = self._accelerator.is_main_process
         with atomic_folder(folder, force=True) if is_main else nullcontext(folder) as partial:
             write_model(
-                self._model, partial, self._accelerator, dtype=self._inputs.dtype, is_kept=True
+                self._model,
+                partial,
+                self._accelerator,
+                dtype=self._inputs.dtype,
+                source=self._inputs.folder,
+                is_kept=True,
             )
             if is_main:
                 copy_beside(self._inputs.folder, partial)
@@ -172,7 +179,9 @@ def copy_beside(source: Path, folder: Path) -> None:
     skipped = {file for pattern in _WRITTEN for file in source.glob(pattern)}
     for file in {file for pattern in _BESIDE for file in source.glob(pattern)} - skipped:
         if file.is_file():
-            shutil.copyfile(file, folder / file.name)
+            copy = folder / file.relative_to(source)
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, copy)
     if (folder / "config.json").exists():  # an adapter has none
         write_old_rope_keys(folder / "config.json")
         write_version(folder / "config.json")  # transformers 4 has written its own
@@ -252,9 +261,10 @@ def export_checkpoint(
     with outcome("cpt-export", out, inputs=[step, model_folder], force=force) as output:
         model = load_model(model_folder, dtype="float32")
         _restore(model, load_file(saved.path / WEIGHTS), facts["phases"][saved.info["phase"]])
-        save_model(model, output.folder, about["dtype"])
+        save_model(model, output.folder, about["dtype"], model_folder)
         copy_beside(model_folder, output.folder)
         at = {name: saved.info[name] for name in ("phase", "run_steps", "run_bytes")}
+        at["left_out"] = lacking_layers(output.folder, model_folder)
         return output.record({"model": about["model"], "checkpoint": step.name}, at)
 
 

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from vocabshift.models.shards import INDEX, WEIGHTS, open_checkpoint
+from vocabshift.models.shards import (
+    INDEX,
+    WEIGHTS,
+    lacking_layers,
+    open_checkpoint,
+    stored_dtypes,
+)
 
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 
@@ -76,3 +82,29 @@ def test_a_header_that_is_wrong(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         open_checkpoint(with_header(tmp_path, header, n_bytes))
+
+
+def test_layers_that_are_lacking(tmp_path: Path) -> None:
+    """A layer for multi-token prediction; not those that are only named otherwise."""
+    for name, tensors in {
+        "source": ("h.0.w", "model.layers.0.w", "model.layers.1.w", "model.layers.1.b", "head.w"),
+        "folder": ("transformer.h.0.w", "model.layers.0.w"),
+        "renamed": ("text.model.layers.0.w", "text.model.layers.1.w", "transformer.h.0.w"),
+    }.items():
+        (tmp_path / name).mkdir()
+        zeros = {tensor: np.zeros(2, np.float32) for tensor in tensors}
+        save_file(zeros, tmp_path / name / WEIGHTS)
+    source = tmp_path / "source"
+    assert ["model.layers.1"] == lacking_layers(tmp_path / "folder", source)
+    assert [] == lacking_layers(tmp_path / "renamed", source)
+    assert [] == lacking_layers(source, source)
+    assert [] == lacking_layers(tmp_path, source)  # an adapter alone: no weights
+
+
+def test_dtypes_of_most_numbers_and_of_others(tmp_path: Path) -> None:
+    save_file(
+        {"a": np.zeros(9, np.float16), "b": np.zeros(2, np.float32), "c": np.zeros(2, np.int64)},
+        tmp_path / WEIGHTS,
+    )
+    assert ("float16", {"b": "float32"}) == stored_dtypes(tmp_path)
+    assert ("float32", {}) == stored_dtypes(tmp_path / "absent")

@@ -365,6 +365,31 @@ def test_bad_adapters(make: Make, tmp_path: Path) -> None:
     refused("holds no safetensors weights", base=tmp_path / "empty")
 
 
+@pytest.mark.parametrize("kind", ["llava", "gemma3-wrapper"])
+def test_layers_of_text_and_images_end_alike(tmp_path: Path, kind: str) -> None:
+    """An adapter of the text's layers: those of the images stay."""
+    tokenizer = old_tokenizer()
+    base = save(build(kind, tokenizer), tokenizer, tmp_path / "base")
+    of_text = r".*language_model.*\.(q_proj|v_proj)"
+    auto = transformers.AutoModelForImageTextToText
+    settings = peft.LoraConfig(r=4, target_modules=of_text, init_lora_weights="gaussian")
+    model = peft.get_peft_model(auto.from_pretrained(base), settings)
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter)
+    model.save_pretrained(tmp_path / "adapter")
+    merge_adapter(tmp_path / "adapter", tmp_path / "out")
+    expected = model.merge_and_unload().state_dict()
+    found = auto.from_pretrained(tmp_path / "out").state_dict()
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    before = load_file(base / "model.safetensors")
+    after = load_file(tmp_path / "out" / "model.safetensors")
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all("language_model" in name and "vision" not in name for name in changed)
+
+
 def test_other_names_in_the_checkpoint(make: Make, tmp_path: Path) -> None:
     """As GPT-2's on the Hub, which lack the prefix of the model's class."""
     base, adapter = make(*CASES["conv1d"])

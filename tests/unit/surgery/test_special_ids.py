@@ -171,3 +171,23 @@ def test_other_processors_are_refused(make_byte_level) -> None:
     old = make_byte_level(specials=("<s>",), post_processor=bert)
     with pytest.raises(VocabMismatchError, match="BertProcessing"):
         match_specials(old, make_byte_level())
+
+
+def test_tokens_that_a_processor_asks_for_by_name(make_byte_level) -> None:
+    """Gemma 3's asks its tokenizer for `boi_token`; names of tokens that are gone are left out."""
+    config = {
+        "image_token": "<img>",
+        "boi_token": "<boi>",
+        "gone_token": "<gone>",
+        "add_bos_token": True,
+        "model_specific_special_tokens": {"image_token": "<img>", "gone_token": "<gone>"},
+        "extra_special_tokens": ["<img>"],
+    }
+    old = make_byte_level(specials=("<img>", "<boi>"), config=config)
+    new = make_byte_level("ab", config={"boi_token": "<own>"}, specials=("<own>",))
+    found = dict(match_specials(old, new).tokenizer.config)
+    assert {
+        "image_token": "<img>",
+        "boi_token": "<own>",
+        "model_specific_special_tokens": {"image_token": "<img>"},
+    } == found
