@@ -50,8 +50,9 @@ def work():
     assert accelerator.num_processes == 2
 
     def tell(name, model, steps):
-        write_model(model, out / f"{name}-kept", accelerator, dtype="float32", is_kept=True)
-        write_model(model, out / name, accelerator, dtype="float32")
+        how = {"dtype": "float32", "source": out}
+        write_model(model, out / f"{name}-kept", accelerator, **how, is_kept=True)
+        write_model(model, out / name, accelerator, **how)
         if accelerator.is_main_process:
             facts = [[step.loss, step.gradient_norm, step.n_tokens] for step in steps]
             (out / name / "steps.json").write_text(json.dumps(facts))
