@@ -111,7 +111,9 @@ class Effect:
         languages = tuple(
             replace(row, bytes_per_token_before=rows[row.language]) for row in self.languages
         )
-        return replace(self, languages=languages)
+        tokens = self.tokens.copy()
+        tokens[:, 0] = before.tokens[:, -1]
+        return replace(self, languages=languages, tokens=tokens)
 
     def curve(self, language: str | None = None) -> tuple[Point, ...]:
         """Return the known points among 0, doublings (250, 500, 1,000 …) and the end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +163,5 @@ def test_characters_that_the_vocabulary_lacks_are_no_part_of_the_base(make_metas
     knee = rows[found.knee_of("kept")]
     assert 0 < longer.report.n_characters == knee.n_characters
     assert knee.bytes_per_token == pytest.approx(measured(longer.tokenizer, held_out), abs=1e-3)
+    first = longer.report.effect.curve()[0]  # of extend itself, on the text that it learned from
+    assert (0, pytest.approx(measured(tokenizer, training), abs=1e-3)) == astuple(first)
