@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
-from vocabshift.tokenizer.added_tokens import DESCRIPTIONS, given_by_name
+from vocabshift.tokenizer.added_tokens import DESCRIPTIONS, given_by_name, role_text
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.components import Spec
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -64,13 +64,13 @@ def _config(
     config |= {f"{role}_token": text for role, text in roles.items()}
     known = {token.content for token in tokenizer.added_tokens}
     for key, value in old.config.items():
-        named = dict(value) if key in _NAMED and isinstance(value, Mapping) else {key: value}
-        texts = {name: renamed.get(text, text) for name, text in named.items() if _is_text(text)}
-        texts = {name: text for name, text in texts.items() if text in known}
-        if key in _NAMED and texts:
+        own = value if key in _NAMED and isinstance(value, Mapping) else {}
+        texts = {name: renamed.get(text, text) for name, text in own.items() if _is_text(text)}
+        if texts := {name: text for name, text in texts.items() if text in known}:
             config.setdefault(key, texts)
-        elif key.endswith("_token") and texts:
-            config.setdefault(key, texts[key])
+        text = role_text(old.config, key.removesuffix("_token")) if key.endswith("_token") else None
+        if text is not None and renamed.get(text, text) in known:
+            config.setdefault(key, renamed.get(text, text))
     for key in _FROM_OLD:
         if key in old.config and (key not in config or _is_unlimited(config[key])):
             config[key] = old.config[key]
