@@ -251,16 +251,9 @@ def save_model(model: Any, folder: Path, dtype: str, source: Path) -> None:
     if dtype == AUTO:
         dtype, others = stored_dtypes(source)
     with disk_errors(folder):
-        named = [*model.named_parameters(), *model.named_buffers()]
-        kept = {
-            name: value.data.to(getattr(torch, others[name]))
-            for name, value in named
-            if name in others
-        }
-        model.to(getattr(torch, dtype))
         for name, value in (*model.named_parameters(), *model.named_buffers()):
-            if name in kept:
-                value.data = kept[name]
+            if value.is_floating_point():
+                value.data = value.data.to(getattr(torch, others.get(name, dtype)))
         model.save_pretrained(folder, max_shard_size=MAX_SHARD_SIZE)
 
 

@@ -260,7 +260,7 @@ class Growth:
     pre_tokenizer: str  # "kept" or "repaired"
     effect: Effect  # on the held-out text
     stopped_because: str
-    n_characters: int = 0  # that the vocabulary lacked, added before the curve's tokens
+    n_characters: int  # that the vocabulary lacked, added before the curve's tokens
 
 
 def grow(

@@ -65,7 +65,8 @@ def _config(
     known = {token.content for token in tokenizer.added_tokens}
     for key, value in old.config.items():
         own = value if key in _NAMED and isinstance(value, Mapping) else {}
-        texts = {name: renamed.get(text, text) for name, text in own.items() if _is_text(text)}
+        own = {name: text for name, text in own.items() if isinstance(text, str)}
+        texts = {name: renamed.get(text, text) for name, text in own.items()}
         if texts := {name: text for name, text in texts.items() if text in known}:
             config.setdefault(key, texts)
         text = role_text(old.config, key.removesuffix("_token")) if key.endswith("_token") else None
@@ -75,10 +76,6 @@ def _config(
         if key in old.config and (key not in config or _is_unlimited(config[key])):
             config[key] = old.config[key]
     return config
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _is_unlimited(value: Any) -> bool:
