@@ -144,7 +144,7 @@ def add_publish(subparsers: Any) -> None:
     parser = add_verb(
         subparsers,
         "publish",
-        "send a folder to the Hugging Face Hub (a dry run unless told)",
+        "send a folder to the Hugging Face Hub (a dry run without --upload)",
         "Check a folder that vocabshift wrote and say what would be sent to the Hugging Face Hub:\n"
         "every file with its size, and what its card says. The tokenizer is opened as others will\n"
         "open it, a card (README.md) must be there and be of this tokenizer, and nothing may\n"
