@@ -6,8 +6,9 @@ are verified: SpecInfer, arXiv 2305.09781, section 4.2). Values are those of tex
 up to rounding.
 
 Some models know no such mask: those with linear biases or states instead of attention, and those
-with sliding windows that are shorter than the text. So the longest sequence is read both ways
-first, and where the values differ every answer is read with a context of its own.
+with sliding windows that are shorter than the text. So the context with the longest text (itself
+and one answer) is read both ways first. Where the values differ, every answer is read with a
+context of its own.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ class _Sequence:
         """Whether it takes a mask: several answers are read."""
         return sum(map(bool, self.starts)) > 1
 
+    @property
+    def longest_text(self) -> int:
+        """Tokens of the context and its longest answer: the most that one of them sees."""
+        return len(self.given) + max(map(len, self.starts))
+
     def places(self, scored: tuple[int, ...]) -> list[int]:
         """The positions that predict these ids."""
         start = self.starts[scored[:-1]]
@@ -80,7 +86,7 @@ class Answers:
     def __init__(self, model: Any) -> None:
         """`model`: a causal language model of transformers, in evaluation mode."""
         self._model = model
-        self._checked = 0  # tokens of the longest sequence whose answers came out equal
+        self._checked = 0  # tokens of the longest text that came out equal
         self._can_share = True
 
     def log_probabilities(
@@ -92,17 +98,25 @@ class Answers:
         padding, or one sequence. `report` is called with the parts that are done, and all.
         """
         sequences = _sequences(range(len(parts)), parts, batch_tokens if self._can_share else None)
-        longest = max((each for each in sequences if each.is_shared), key=_length, default=None)
-        if longest is not None and longest.length > self._checked:
+        shared = [each for each in sequences if each.is_shared]
+        longest = max(shared, key=lambda each: each.longest_text, default=None)
+        if longest is not None and longest.longest_text > self._checked:
             self._can_share = self._check(longest, parts)
-            self._checked = longest.length
+            self._checked = longest.longest_text
             if not self._can_share:
-                sequences = _sequences(range(len(parts)), parts, None)
+                sequences, shared = _sequences(range(len(parts)), parts, None), []
+        # Those without a mask of ours keep the model's own, which may be a sliding window.
+        alone = [each for each in sequences if not each.is_shared]
         cost = batch_cost(self._model.device.type, batch_tokens)
+        batches = (
+            [of_kind[place] for place in batch]
+            for of_kind in (shared, alone)
+            for batch in padded_batches([each.length for each in of_kind], batch_tokens, cost)
+        )
         found: list[Any] = [None] * len(parts)
         n_done = 0
-        for batch in padded_batches([each.length for each in sequences], batch_tokens, cost):
-            values = self._read([sequences[place] for place in batch], parts)
+        for batch in batches:
+            values = self._read(batch, parts)
             for number, value in values.items():
                 found[number] = value
             n_done += len(values)
@@ -202,7 +216,3 @@ def _sequences(
             found.append(own)
         own.add(number, scored)
     return found
-
-
-def _length(sequence: _Sequence) -> int:
-    return sequence.length

@@ -91,6 +91,8 @@ class BorderLM(HFLM):  # type: ignore[misc]
         if self._last[0] != bare:
             self._last = (bare, self.tok_encode(bare))
         given, whole = self._last[1], self.tok_encode(bare + answer)
+        if not given:  # white space alone, and no BOS: as of an empty context
+            return [self.prefix_token_id], whole
         scored = whole[len(given) :]
         if is_touched(given, whole):
             self._touched[context, continuation] = (given, whole)

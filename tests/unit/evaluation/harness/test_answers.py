@@ -100,6 +100,27 @@ def test_a_model_that_knows_no_mask_reads_every_answer_alone(
     assert {(1, context + n) for n in (0, 2, 4, 13)} == {*shapes[-4:]}
 
 
+@pytest.mark.parametrize("kind", ["mistral", "gemma2"])
+@pytest.mark.parametrize("n_calls", [1, 2])
+def test_a_window_that_only_some_texts_exceed(kind: str, n_calls: int) -> None:
+    """A short context with many answers is the longest row, and proves nothing of a longer text.
+
+    One-token answers need no mask; in a batch with others they keep the window all the same.
+    """
+    model = make_model(kind, sliding_window=16)
+    ids = torch.randint(0, 280, (160,), generator=torch.Generator().manual_seed(3)).tolist()
+    short, long, longer = tuple(ids[:5]), tuple(ids[5:33]), tuple(ids[33:63])
+    first = [(short, tuple(ids[n : n + 4])) for n in range(63, 103, 4)]
+    second: list[Part] = [(long, tuple(ids[n : n + 2])) for n in range(103, 111, 2)]
+    third: list[Part] = [(longer, (token,)) for token in ids[111:115]]
+    for parts in (first + second, first + third):
+        reader = Answers(model)
+        calls = [parts] if n_calls == 1 else [parts[: len(first)], parts[len(first) :]]
+        found = [value for own in calls for value, _ in reader.log_probabilities(own, 4096)]
+        expected = [one_by_one(model, part)[0] for part in parts]
+        assert found == pytest.approx(expected, abs=1e-4)
+
+
 def test_order_changes_no_bit() -> None:
     model, parts = make_model("llama"), make_parts()
     found = Answers(model).log_probabilities(parts, 64)

@@ -121,6 +121,16 @@ def test_untouched_requests_keep_lm_evals_value(border: str, batch_size: int) ->
                 assert own != 0.0
 
 
+@pytest.mark.parametrize("border", ["heal", "split", "lm-eval"])
+def test_a_context_of_white_space_alone(border: str) -> None:
+    """It belongs to the answer, and without BOS nothing is left before: as of an empty context."""
+    pairs = [("\n", " A"), (" ", "B"), (QUESTION, " the cat"), (QUESTION, " the day")]
+    found = values(make_lm(BorderLM, PLAIN, 4, border=border), pairs)
+    lm = make_lm(HFLM, PLAIN, 4)
+    expected = values(lm, [("", "\n A"), ("", " B"), *pairs[2:]])
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
 @pytest.mark.parametrize("batch_size", [1, 8])
 def test_all_answers_are_scored_where_lm_eval_refuses(batch_size: int) -> None:
     """Every letter is in a token with the colon: lm-eval has nothing left to score."""
