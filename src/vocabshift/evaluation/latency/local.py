@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class LocalModel:
-    """A `Responder`: a causal model and its tokenizer, both of transformers."""
+    """A `Responder`: a causal model and its tokenizer, both of transformers.
+
+    The model's own settings for generation are replaced.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,8 @@ class LocalModel:
                 "time a model with its own tokenizer"
             )
         self._model = model.eval()
+        # `generate` takes from the model's settings whatever a call leaves open.
+        self._model.generation_config = _settings(model.generation_config, max_new_tokens)
         self._tokenizer = tokenizer
         self._n_new = max_new_tokens
         self.tokenizer_sha256 = tokenizer_sha256
@@ -126,23 +131,7 @@ class LocalModel:
 
     def _generate(self, ids: torch.Tensor, tail: bytes, streamer: Any) -> list[int]:
         import torch
-        import transformers
 
-        settings: Any = transformers.GenerationConfig  # untyped
-        pad = self._model.generation_config.pad_token_id
-        config = settings(
-            max_new_tokens=self._n_new,
-            min_new_tokens=self._n_new,
-            do_sample=False,
-            num_beams=1,
-            use_cache=True,
-            pad_token_id=0 if pad is None else pad,  # one prompt: nothing is padded
-            # What the model's own settings say of sampling would be reported as without effect.
-            temperature=1.0,
-            top_p=1.0,
-            top_k=50,
-            repetition_penalty=1.0,
-        )
         advice = (
             f"no memory for a prompt of {ids.shape[1]} tokens and {self._n_new} new ones: ask for "
             "shorter prompts or fewer new tokens, or choose a smaller dtype"
@@ -151,7 +140,6 @@ class LocalModel:
             found = self._model.generate(
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),
-                generation_config=config,
                 streamer=streamer,
                 logits_processor=self._constraints(tail, ids.shape[1]),
             )
@@ -182,6 +170,22 @@ def load_local(
         tokenizer,
         max_new_tokens=max_new_tokens,
         tokenizer_sha256=checksum_if_readable(source),
+    )
+
+
+def _settings(own: Any, n_new: int) -> Any:
+    """The likeliest token each time, `n_new` of them, whatever the model's own settings are."""
+    import transformers
+
+    settings: Any = transformers.GenerationConfig  # untyped
+    return settings(
+        max_new_tokens=n_new,
+        min_new_tokens=n_new,
+        do_sample=False,
+        num_beams=1,
+        use_cache=True,
+        eos_token_id=own.eos_token_id,  # so that it is suppressed
+        pad_token_id=0 if own.pad_token_id is None else own.pad_token_id,  # one prompt: no padding
     )
 
 

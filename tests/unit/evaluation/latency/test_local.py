@@ -110,13 +110,27 @@ def test_a_prompt_that_ends_inside_a_superword_is_healed() -> None:
         assert b"c" == local.ask("cat").first
 
 
-def test_sampling_settings_of_a_model_do_not_count(tokenizer: Any) -> None:
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0},
+        {"do_sample": True, "num_return_sequences": 2},
+        {"return_dict_in_generate": True, "output_scores": True},
+        {"max_time": 1e-4},
+        {"stop_strings": ["a", "e"]},
+        {"cache_implementation": "offloaded"},
+    ],
+    ids=lambda own: next(reversed(own)),
+)
+def test_settings_of_a_model_do_not_count(own: dict[str, Any], tokenizer: Any) -> None:
     from vocabshift.evaluation.latency.local import LocalModel
 
     model = make_model()
     plain = LocalModel(model, tokenizer, max_new_tokens=12).ask(PROMPT)
-    model.generation_config.update(do_sample=True, temperature=5.0, repetition_penalty=9.0)
-    assert plain.rest == LocalModel(model, tokenizer, max_new_tokens=12).ask(PROMPT).rest
+    model.generation_config.update(**own)
+    answer = LocalModel(model, tokenizer, max_new_tokens=12).ask(PROMPT)
+    assert 12 == answer.output_tokens
+    assert (plain.first, plain.rest) == (answer.first, answer.rest)
 
 
 def test_memory_is_weights_and_what_lived_together(tokenizer: Any) -> None:
