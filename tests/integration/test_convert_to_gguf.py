@@ -18,13 +18,16 @@ transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
 
 import vocabshift as vs  # noqa: E402
 from gguf_files import LAYOUTS, SIZE, model_of, tokenizer_of, write_gguf  # noqa: E402
 from small_models import save, special_ids  # noqa: E402
 from vocabshift.cli.main import main  # noqa: E402
+from vocabshift.models.gguf_config import Metadata, build_config  # noqa: E402
 from vocabshift.models.gguf_keys import to_hyperparameters  # noqa: E402
 from vocabshift.tokenizer import components  # noqa: E402
+from vocabshift.tokenizer.formats.gguf_header import Header, TensorInfo  # noqa: E402
 from vocabshift.tokenizer.tokenizer import Tokenizer  # noqa: E402
 
 
@@ -143,7 +146,7 @@ def test_q8_0_is_what_the_package_gguf_makes(tmp_path: Path) -> None:
 
 
 def test_rows_beyond_the_tokenizer_are_named(tmp_path: Path) -> None:
-    """And the ids of several tokens that end a text or a turn are kept."""
+    """Ids of several tokens that end a text or a turn are kept, one chat template too."""
     tokenizer = own_tokenizer("llama", tmp_path)
     ids = special_ids(tokenizer)
     config = model_of("llama", tokenizer).config
@@ -151,7 +154,10 @@ def test_rows_beyond_the_tokenizer_are_named(tmp_path: Path) -> None:
     model = transformers.LlamaForCausalLM(config)
     model.generation_config.eos_token_id = [ids["</s>"], ids["<|turn|>"]]
     folder = save(model, tokenizer, tmp_path / "model")
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tools.jinja").write_text("{{ messages }}")
     result = vs.convert_to_gguf(folder, tmp_path / "model.gguf")
+    assert "only the default chat template is written" in " ".join(result["warnings"])
     keys, _ = contents(tmp_path / "model.gguf")
     n = tokenizer.row_count
     assert (n, n + 5) == (result["n_tokens"], result["vocab_size"])
@@ -236,6 +242,18 @@ def test_a_pattern_that_llama_cpp_lacks(tmp_path: Path, capsys: pytest.CaptureFi
         (
             {
                 "rope_parameters": {
+                    "rope_type": "yarn",
+                    "rope_theta": 1e4,
+                    "factor": 8.0,
+                    "original_max_position_embeddings": 32,
+                    "truncate": False,
+                }
+            },
+            "truncate of config.json is false; llama.cpp rounds",
+        ),
+        (
+            {
+                "rope_parameters": {
                     "rope_type": "llama3",
                     "rope_theta": 1e4,
                     "factor": 8.0,
@@ -257,6 +275,50 @@ def test_models_that_cannot_be_written(
     with pytest.raises(ValueError, match=message):
         vs.convert_to_gguf(folder, tmp_path / "out.gguf")
     assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("model_type", ["llama", "ministral3"])
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        {},
+        {"attention_factor": 1.3},
+        {"mscale": 0.707, "mscale_all_dim": 0.707},
+        {"mscale": 1.0, "mscale_all_dim": 1.0},
+        {"mscale": 0.7, "mscale_all_dim": 1.0},
+        {"mscale": 0.5},
+        {"mscale_all_dim": 0.5, "beta_fast": 16.0, "beta_slow": 2.0},
+    ],
+    ids=str,
+)
+def test_the_scale_of_yarn(model_type: str, scaling: dict[str, float]) -> None:
+    """As llama.cpp computes it (llama_context::llama_context, read_hparams), and back."""
+    if model_type not in transformers.models.auto.configuration_auto.CONFIG_MAPPING_NAMES:
+        pytest.skip(f"this version of transformers has no {model_type}")
+    yarn = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 32}
+    rope = {**yarn, "rope_theta": 1e4, **scaling}
+    config = transformers.AutoConfig.for_model(model_type, **SIZE, head_dim=8, rope_parameters=rope)
+    _, wanted = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
+    found = to_hyperparameters(config.to_dict())
+    keys = {name.removeprefix(f"{found.architecture}."): own for name, own in found.keys.items()}
+
+    def scale_of(mscale: float) -> float:
+        return float(0.1 * mscale * np.log(keys["rope.scaling.factor"]) + 1.0)
+
+    theirs = scale_of(1.0)
+    if found.architecture == "mistral3" and "rope.scaling.yarn_log_multiplier" in keys:
+        theirs /= scale_of(keys["rope.scaling.yarn_log_multiplier"])
+    theirs *= keys.get("rope.scaling.attn_factor", 1.0)
+    assert theirs == pytest.approx(wanted, rel=1e-6)
+
+    values = {
+        name: np.float32(v).item() if type(v) is float else v for name, v in found.keys.items()
+    }
+    names = ("token_embd.weight", "output_norm.weight")
+    header = Header(values, tuple(TensorInfo(name, (288, 32), 0, 0, 0) for name in names), 0, {})
+    back = build_config(Metadata(values, found.architecture), header, b"")
+    config.rope_parameters = back["rope_parameters"]
+    assert ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")[1] == pytest.approx(wanted, rel=1e-6)
 
 
 @pytest.mark.parametrize("model_type", ["mistral", "ministral3"])

@@ -171,10 +171,8 @@ def _gemma(metadata: Metadata, layers: int, head_dim: int, other_dim: int) -> di
         config["final_logit_softcapping"] = metadata.real("final_logit_softcapping", 30.0)
         window, every = metadata.count("attention.sliding_window", 4096), 2
     else:
-        cap = metadata.get("final_logit_softcapping")
-        config["final_logit_softcapping"] = (
-            metadata.real("final_logit_softcapping") if cap else None
-        )
+        cap = "final_logit_softcapping"
+        config[cap] = metadata.real(cap) if metadata.get(cap) else None
         config["attn_logit_softcapping"] = None
         has_window = bool(metadata.get("attention.sliding_window"))
         window = metadata.count("attention.sliding_window") if has_window else 4096
@@ -209,7 +207,7 @@ def _rope(
     if kind in (None, "none"):
         return rope
     rope["rope_type"] = kind
-    rope["factor"] = metadata.real("rope.scaling.factor")
+    factor = rope["factor"] = metadata.real("rope.scaling.factor")
     if kind == "linear":
         return rope
     if kind != "yarn":
@@ -217,22 +215,28 @@ def _rope(
             f"{metadata.architecture}.rope.scaling.type of the GGUF file is {str(kind)[:40]!r}; "
             "none, linear, yarn and Llama-3's factors can be converted"
         )
-    rope["original_max_position_embeddings"] = metadata.count(
-        "rope.scaling.original_context_length"
-    )
+    context = metadata.count("rope.scaling.original_context_length")
+    rope["original_max_position_embeddings"] = context
     for key, name in (
-        ("yarn_attn_factor", "attention_factor"),
-        ("yarn_beta_fast", "beta_fast"),
-        ("yarn_beta_slow", "beta_slow"),
-        ("yarn_log_multiplier", "mscale_all_dim"),
+        ("rope.scaling.yarn_attn_factor", "attention_factor"),
+        ("rope.scaling.yarn_beta_fast", "beta_fast"),
+        ("rope.scaling.yarn_beta_slow", "beta_slow"),
+        ("rope.scaling.yarn_log_multiplier", "mscale_all_dim"),
+        ("attention.temperature_scale", "llama_4_scaling_beta"),
     ):
-        if metadata.get(f"rope.scaling.{key}"):
-            rope[name] = metadata.real(f"rope.scaling.{key}")
+        if metadata.get(key):
+            rope[name] = metadata.real(key)
     if "mscale_all_dim" in rope:
         rope["mscale"] = 1.0
-    if metadata.get("attention.temperature_scale"):
-        rope["llama_4_scaling_beta"] = metadata.real("attention.temperature_scale")
+    if metadata.get("rope.scaling.attn_factor"):  # what llama.cpp multiplies its own scale by
+        theirs = yarn_scale(factor) / yarn_scale(factor, rope.get("mscale_all_dim", 0.0))
+        rope["attention_factor"] = theirs * metadata.real("rope.scaling.attn_factor")
     return rope
+
+
+def yarn_scale(factor: float, mscale: float = 1.0) -> float:
+    """By what yarn scales cosines and sines (arXiv 2309.00071, section 3.4)."""
+    return 1 + 0.1 * mscale * math.log(max(factor, 1.0))
 
 
 def _read_factors(info: TensorInfo, data: bytes, head_dim: int) -> list[float]:

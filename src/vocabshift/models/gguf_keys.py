@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from vocabshift.models.gguf_config import GEMMA, LARGEST_GEMMA
+from vocabshift.models.gguf_config import GEMMA, LARGEST_GEMMA, yarn_scale
 
 ARCHITECTURES = {
     "llama": "llama",
@@ -77,7 +77,7 @@ def to_hyperparameters(given: Mapping[str, Any]) -> Hyperparameters:
     own["rope.freq_base"] = float(main["rope_theta"])
     if local is not None:
         own["rope.freq_base_swa"] = float(local)
-    factors = _scaling(main, head_dim, own)
+    factors = _scaling(main, architecture, own)
     if architecture in ("gemma2", "gemma3"):
         own |= _windows(config, architecture)
     elif _window(config) is not None:
@@ -185,14 +185,14 @@ def _ropes(config: Mapping[str, Any]) -> tuple[dict[str, Any], float | None]:
     return rope, local
 
 
-def _scaling(rope: Mapping[str, Any], head_dim: int, own: dict[str, Any]) -> list[float] | None:
+def _scaling(rope: Mapping[str, Any], architecture: str, own: dict[str, Any]) -> list[float] | None:
     """Add the keys of a scaling of positions to `own`; the factors of Llama-3's."""
     kind, context = rope["rope_type"], rope.get("original_max_position_embeddings")
     if kind == "default":
         return None
     if kind == "llama3":
         own["rope.scaling.original_context_length"] = context
-        return _llama3_factors(rope, head_dim)
+        return _llama3_factors(rope, own["rope.dimension_count"])
     if kind not in ("linear", "yarn"):
         raise ValueError(
             f"the rope_type of config.json is {kind!r}; default, linear, yarn and llama3 can be "
@@ -202,17 +202,35 @@ def _scaling(rope: Mapping[str, Any], head_dim: int, own: dict[str, Any]) -> lis
     own["rope.scaling.factor"] = float(rope["factor"])
     if kind == "yarn":
         own["rope.scaling.original_context_length"] = context or own["context_length"]
-        for name, key in (
-            ("attention_factor", "yarn_attn_factor"),
-            ("beta_fast", "yarn_beta_fast"),
-            ("beta_slow", "yarn_beta_slow"),
-            ("mscale_all_dim", "yarn_log_multiplier"),
-        ):
-            if rope.get(name):
-                own[f"rope.scaling.{key}"] = float(rope[name])
-        if rope.get("llama_4_scaling_beta"):
-            own["attention.temperature_scale"] = float(rope["llama_4_scaling_beta"])
+        own.update(_yarn(rope, architecture))
     return None
+
+
+def _yarn(rope: Mapping[str, Any], architecture: str) -> dict[str, float]:
+    """Keys of yarn; ValueError for the setting that llama.cpp does not have.
+
+    Subtle: llama.cpp overwrites `yarn_attn_factor` by its own scale, for which it knows mistral3's
+    `mscale_all_dim` alone (llama-context.cpp). It multiplies that by `attn_factor`.
+    """
+    if not rope.get("truncate", True):
+        raise ValueError(
+            "truncate of config.json is false; llama.cpp rounds the dimensions between which "
+            "yarn blends"
+        )
+    names = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
+    names["llama_4_scaling_beta"] = "attention.temperature_scale"
+    keys = {key: float(rope[name]) for name, key in names.items() if rope.get(name)}
+    factor, mscale, all_dim = rope["factor"], rope.get("mscale"), rope.get("mscale_all_dim")
+    wanted = theirs = yarn_scale(factor)
+    if mscale and all_dim:
+        wanted = yarn_scale(factor, mscale) / yarn_scale(factor, all_dim)
+        if architecture == "mistral3":
+            keys["rope.scaling.yarn_log_multiplier"] = float(all_dim)
+            theirs /= yarn_scale(factor, all_dim)
+    wanted = rope.get("attention_factor") or wanted
+    if not math.isclose(wanted, theirs, rel_tol=1e-6):
+        keys["rope.scaling.attn_factor"] = wanted / theirs
+    return keys
 
 
 def _llama3_factors(rope: Mapping[str, Any], head_dim: int) -> list[float]:

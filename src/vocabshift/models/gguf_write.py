@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from vocabshift.errors import InvalidTokenizerError
+from vocabshift.models.contents import CHAT_TEMPLATES
 from vocabshift.models.folder import load_own_tokenizer, local_folder
 from vocabshift.models.gguf_config import ROPE_FACTORS
 from vocabshift.models.gguf_keys import Hyperparameters, to_hyperparameters
@@ -105,7 +106,7 @@ def convert_to_gguf(
         "n_texts_compared": vocabulary.n_texts,
         "tied": config["tie_word_embeddings"],
         "has_chat_template": model.tokenizer.chat_template is not None,
-        "warnings": [*model.hyperparameters.warnings, *vocabulary.warnings],
+        "warnings": model.warnings,
     }
 
 
@@ -117,6 +118,7 @@ class _Model(NamedTuple):
     tokenizer: Tokenizer
     hyperparameters: Hyperparameters
     vocabulary: GgufVocabulary
+    warnings: list[str]
 
 
 def _read(
@@ -147,7 +149,10 @@ def _read(
         pre=pre,
         texts=_texts(corpus),
     )
-    return _Model(folder.name, checkpoint, tokenizer, hyperparameters, vocabulary)
+    warnings = [*hyperparameters.warnings, *vocabulary.warnings]
+    if any((folder / CHAT_TEMPLATES).glob("*.jinja")):
+        warnings.append(f"only the default chat template is written, none of {CHAT_TEMPLATES}")
+    return _Model(folder.name, checkpoint, tokenizer, hyperparameters, vocabulary, warnings)
 
 
 def _texts(corpus: Corpus | None) -> Iterator[str]:

@@ -102,9 +102,11 @@ def _shared(
         roles["bos"] = before[0]
     named = [roles["eos"]] if "eos" in roles else []
     others = [i for i in (*after[:1], *ends) if 0 <= i < tokenizer.row_count]
-    for role, end in zip(("eos", "eot", "eom"), dict.fromkeys([*named, *others]), strict=False):
-        roles[role] = end
+    found = list(dict.fromkeys([*named, *others]))
+    roles |= dict(zip(("eos", "eot", "eom"), found, strict=False))
     warnings = []
+    if len(found) > 3:
+        warnings.append(f"llama.cpp has three ends of a text; not written are the ids {found[3:]}")
     if len(before) > 1 or len(after) > 1 or (after and after[0] != roles["eos"]):
         warnings.append("more than BOS and EOS is put around texts; llama.cpp puts only these")
     if "eos" not in roles:
@@ -158,6 +160,8 @@ def _is_nfc(tokenizer: Tokenizer) -> bool:
 def _byte_level(
     tokenizer: Tokenizer, probes: Sequence[str], pre: str | None, warnings: list[str]
 ) -> tuple[str, dict[str, Any]]:
+    if not tokenizer.model.merges:
+        raise InvalidTokenizerError("the tokenizer has no merges, and a GGUF file needs some")
     keys = {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.merges": [" ".join(merge) for merge in tokenizer.model.merges],

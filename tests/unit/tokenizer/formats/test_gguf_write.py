@@ -144,6 +144,21 @@ def test_tokens_types_and_roles() -> None:
         to_vocabulary(tokenizer, n - 1)
 
 
+def test_a_byte_level_vocabulary_without_merges(make_byte_level) -> None:
+    tokenizer = make_byte_level()
+    with pytest.raises(InvalidTokenizerError, match="has no merges"):
+        to_vocabulary(tokenizer, tokenizer.row_count, pre="gpt-2")
+
+
+def test_three_ends_of_a_text_are_written() -> None:
+    tokenizer = old_tokenizer()
+    end = special_ids(tokenizer)["</s>"]
+    found = to_vocabulary(tokenizer, tokenizer.row_count, ends=[7, end, 8, 9, 10])
+    written = [found.keys[f"tokenizer.ggml.{role}_token_id"] for role in ("eos", "eot", "eom")]
+    assert [end, 7, 8] == written
+    assert "llama.cpp has three ends of a text; not written are the ids [9, 10]" in found.warnings
+
+
 def test_what_llama_cpp_does_not_know_is_a_warning() -> None:
     tokenizer = old_tokenizer()
     strips = (replace(tokenizer.added_tokens[0], lstrip=True), *tokenizer.added_tokens[1:])
