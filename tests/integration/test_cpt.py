@@ -119,6 +119,15 @@ def test_text_to_model(cpt: Cpt, place: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.partial").exists()
 
 
+def test_held_out_text_beside_the_shortest_sequences(cpt: Cpt, place: Path) -> None:
+    """It is scored with a token more than a sequence has: two leave no room for an overlap."""
+    held_out = [f"en={place / 'en.txt'}"]
+    text = '[[phases]]\ntrained = "embeddings"\nn_bytes = 100\n'
+    [row] = cpt(text=text, sequence_length=2, batch_size=64, held_out=held_out)["bits_per_byte"]
+    assert "en" == row["language"]
+    assert 0 < row["after"]
+
+
 def test_killed_and_resumed(cpt: Cpt, place: Path, tmp_path: Path, monkeypatch) -> None:
     """SIGTERM, the same command again: the log and the weights of an uninterrupted run."""
     cpt(f"out={tmp_path / 'whole'}")

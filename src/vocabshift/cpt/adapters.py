@@ -82,13 +82,21 @@ def targets(model: Any, names: Sequence[str] = ()) -> dict[str, torch.nn.Module]
 
 def _body(model: Any) -> Any:
     """The part that reads text: of a multimodal model not the eye."""
-    return model.get_decoder() if hasattr(model, "get_decoder") else model
+    import torch
+
+    body = model.get_decoder() if hasattr(model, "get_decoder") else model
+    tables = [module.weight for module in body.modules() if isinstance(module, torch.nn.Embedding)]
+    # transformers goes by the attribute's name, and ModernBERT's `decoder` is its head.
+    reads_ids = any(table is model.get_input_embeddings().weight for table in tables)
+    return body if reads_ids else model.base_model
 
 
 def _is_linear(module: Any) -> bool:
+    """Whether its output is its input times its weight; of most subclasses of Linear it is not."""
     import torch
 
-    return type(module) is torch.nn.Linear or is_transposed(module)
+    is_plain = type(module) is torch.nn.Linear or type(module).__name__ == "FalconLinear"
+    return is_plain or is_transposed(module)
 
 
 # Adapters in a model.

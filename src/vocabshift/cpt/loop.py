@@ -28,6 +28,7 @@ from vocabshift.cpt.processes import StopSignals, accelerator_for, check_launch,
 from vocabshift.cpt.steps import Evaluation, Hooks, Rows, Step
 from vocabshift.cpt.teacher_folder import check_teacher
 from vocabshift.errors import VocabMismatchError
+from vocabshift.models.load import positions_of
 from vocabshift.models.windows import warn_of_chat_start
 
 if TYPE_CHECKING:
@@ -172,8 +173,7 @@ def check_model(
             "transfer the model to this tokenizer first"
         )
     settings = model.config.get_text_config()
-    positions = getattr(settings, "max_position_embeddings", None)
-    if positions is not None and config.sequence_length > positions:
+    if (positions := positions_of(model)) is not None and config.sequence_length > positions:
         raise ValueError(
             f"sequence_length is {config.sequence_length} and the model has {positions} positions; "
             "choose a shorter one"

@@ -89,6 +89,10 @@ class ModelView:
         """The input embeddings of the model."""
         return self._model.get_input_embeddings()
 
+    def named_modules(self) -> Iterator[tuple[str, Any]]:
+        """The modules of the model, by their names in it."""
+        return iter(self._model.named_modules())
+
     @property
     def training(self) -> bool:
         """Whether dropout is on."""

@@ -1,8 +1,7 @@
 """Models in memory: loading a folder or Hub name with transformers, and checks of the model.
 
 Owns the only call that loads weights. Code in a model's folder runs only if the caller asks for it,
-and a model with incomplete weights is refused. `load_model` returns the class that the config
-names, `load_causal_model` a causal language model to evaluate; the checks of the latter follow.
+and a model with incomplete weights is refused.
 """
 
 from __future__ import annotations
@@ -101,10 +100,8 @@ def load_causal_model(
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if is_quantized := quantization_method(config) is not None:
         # Subtle: some cannot be moved later, and transformers mixes dtypes if it is given another.
-        own = {**options, "device_map": {"": str(place)}}
-        model = _load(AutoModelForCausalLM, source, config, "auto", **own)
-    else:
-        model = _load(AutoModelForCausalLM, source, config, kind, **options)
+        options["device_map"] = {"": str(place)}
+    model = _load(AutoModelForCausalLM, source, config, "auto" if is_quantized else kind, **options)
     try:
         if quantization_method(model.config) is not None:
             return model.eval()
@@ -209,9 +206,8 @@ def torch_device(name: str) -> Any:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise ValueError(
-            f"no device {name!r} here ({reason}); give cpu, cuda, cuda:N, mps or auto"
-        ) from error
+        advice = "give cpu, cuda, cuda:N, mps or auto"
+        raise ValueError(f"no device {name!r} here ({reason}); {advice}") from error
     return device
 
 
@@ -233,7 +229,13 @@ def check_fit(model: Any, n_rows: int) -> int | None:
 
 
 def positions_of(model: Any) -> int | None:
-    """The model's maximum number of positions, if its config says so."""
+    """The model's maximum number of positions, if it says so."""
+    import torch
+
+    for name, module in model.named_modules():
+        pad = module.padding_idx if isinstance(module, torch.nn.Embedding) else None
+        if pad is not None and "position" in name.rpartition(".")[2]:
+            return int(module.num_embeddings) - pad - 1  # RoBERTa: the first has the row after pad
     config = model.config.get_text_config()
     found = (getattr(config, key, None) for key in ("max_position_embeddings", "max_seq_len"))
     return next((int(number) for number in found if number), None)
@@ -247,12 +249,10 @@ def check_causal(model: Any) -> None:
     import torch
 
     weight = model.get_input_embeddings().weight
-    ids = torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4]], device=weight.device) % weight.shape[0]
+    ids = torch.tensor([[[0, 1, 2, 3]], [[0, 1, 2, 4]]], device=weight.device) % weight.shape[0]
     with torch.inference_mode():
         # One by one, because rows of a batch may be rounded in different ways.
-        one, other = (
-            model(input_ids=row[None], use_cache=False).logits[0, :3].float() for row in ids
-        )
+        one, other = (model(input_ids=row, use_cache=False).logits[0, :3].float() for row in ids)
     rounding = max(1e-5, 4 * torch.finfo(weight.dtype).eps) * float(one.abs().max())
     if float((one - other).abs().max()) > rounding:
         raise ValueError(

@@ -118,8 +118,6 @@ def learn_rows(
     causal = is_causal(model)
     around = around_snippets(model, exchange, causal=causal)
     positions = positions_of(model)
-    if positions is not None and matrices.pad_is_fixed:  # the first has the id after the pad's
-        positions -= model.config.get_text_config().pad_token_id + 1
     most = [None if positions is None else positions - each.n_tokens for each in around]
     snippets = find_snippets(
         options.corpus,

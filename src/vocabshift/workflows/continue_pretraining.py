@@ -139,12 +139,12 @@ def _scorer(config: CptConfig, inputs: Inputs) -> Callable[[Any], dict[str, floa
     """
     from vocabshift.evaluation.scoring.score import score
 
-    held_out, context = inputs.held_out, config.loop.sequence_length
+    held_out, length = inputs.held_out, config.loop.sequence_length
     if held_out is None:
         return (lambda _: {}) if config.save_models or config.evaluate_tasks else None
 
     def bits(model: Any) -> dict[str, float]:
-        rows = score(model, inputs.tokenizer, held_out, context=context)
+        rows = score(model, inputs.tokenizer, held_out, context=max(length, 3))  # BOS, seen, scored
         return {row.language: row.value for row in rows}
 
     return bits

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file
 
 from reference.lora import LoraLinear
@@ -118,6 +119,59 @@ def test_adapters_stay_out_of_the_eye() -> None:
     model = build("llava", old_tokenizer())
     assert all("language_model" in name for name in adapters.targets(model))
     assert all("language_model" in name for name in names(model, "ends") if "layers" in name)
+
+
+@pytest.mark.parametrize("kind", ["ModernBertForMaskedLM", "ModernBertDecoderForCausalLM"])
+def test_a_head_that_is_called_decoder(kind: str) -> None:
+    """`get_decoder` returns it, and the layers are elsewhere."""
+    settings = {"vocab_size": 30, "hidden_size": 16, "intermediate_size": 24}
+    special = dict.fromkeys(("pad_token_id", "bos_token_id", "cls_token_id"), 0)
+    special |= dict.fromkeys(("eos_token_id", "sep_token_id"), 1)
+    name = kind.replace("ForMaskedLM", "").replace("ForCausalLM", "")
+    config = getattr(transformers, f"{name}Config")(
+        num_hidden_layers=3, num_attention_heads=2, **settings, **special
+    )
+    model = getattr(transformers, kind)(config)
+    assert model.get_decoder() is model.get_output_embeddings()
+    chosen = adapters.targets(model)
+    assert {"0", "1", "2"} == {each.split(".")[2] for each in chosen if "layers" in each}
+    assert all(each.startswith("model.layers.") for each in chosen)
+    ends = {each.split(".")[2] for each in names(model, "ends", end_layers=1) if "layers" in each}
+    assert {"0", "2"} == ends
+
+
+def falcon() -> Any:
+    config = transformers.FalconConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2
+    )
+    return transformers.FalconForCausalLM(config).eval()
+
+
+def test_linear_layers_of_a_class_of_their_own() -> None:
+    """Falcon's multiply as others do, and adapters are put into them and merged."""
+    model, ids = falcon(), torch.arange(9)[None]
+    parts = {each.rpartition(".")[2] for each in adapters.targets(model)}
+    assert {"query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"} == parts
+    before = model(ids).logits
+    with adapters.inserted(model, (), **SETTINGS):
+        torch.testing.assert_close(before, model(ids).logits)
+        with torch.no_grad():
+            for parameter in adapters.parameters(model):
+                parameter.normal_(0, 0.1)
+        inside = model(ids).logits
+    assert not torch.allclose(before, inside, atol=1e-3)
+    torch.testing.assert_close(inside, model(ids).logits, rtol=1e-4, atol=1e-4)
+
+
+def test_linear_layers_that_do_more_get_no_adapter() -> None:
+    """Routers of experts return more than a product, and quantized weights are codes."""
+
+    class Router(torch.nn.Linear):
+        pass
+
+    model = falcon()
+    model.transformer.h[0].router = Router(16, 4)
+    assert all("router" not in each for each in adapters.targets(model))
 
 
 def names(model: Any, trained: str, **settings: Any) -> set[str]:

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from vocabshift.cpt.loop import LoopConfig, Phase, Step, learning_rate_share, pretrain
+from vocabshift.cpt.loop import (
+    LoopConfig,
+    Phase,
+    Step,
+    check_model,
+    learning_rate_share,
+    pretrain,
+)
 from vocabshift.cpt.pack_corpus import PackOptions, pack_corpus
 from vocabshift.cpt.packed_ids import PackedIds
 from vocabshift.errors import CorpusError, VocabMismatchError
@@ -147,6 +154,23 @@ def test_refused(
         pretrain(
             make_model(**changes), byte_tokenizer, TEXTS, phases=[Phase(n_bytes=9)], config=config
         )
+
+
+def test_positions_that_are_counted_from_the_pad() -> None:
+    """RoBERTa's first one is row `pad_token_id` + 1 of its table, so it has fewer than rows."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    sizes = {"vocab_size": 30, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1}
+    roles = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+    config = RobertaConfig(num_attention_heads=2, max_position_embeddings=67, **sizes, **roles)
+    model, phases = RobertaForMaskedLM(config), [Phase(n_bytes=9)]
+    check_model(model, 30, LoopConfig(sequence_length=64), phases)
+    model(torch.full((1, 64), 5))
+    with pytest.raises((IndexError, RuntimeError)):
+        model(torch.full((1, 65), 5))
+    with pytest.raises(ValueError, match="is 65 and the model has 64 positions"):
+        check_model(model, 30, LoopConfig(sequence_length=65), phases)
 
 
 def test_empty_corpus(make_model: Callable[..., Any], byte_tokenizer: Tokenizer) -> None:

@@ -130,6 +130,50 @@ def test_models_that_cannot_are_refused(make_model: Callable[..., Any]) -> None:
         require_document_attention(sharpened(MambaForCausalLM(mamba)))
 
 
+def tiny(kind: str) -> Any:
+    """A random model with weights as they are at the start, which tell little of other tokens."""
+    import transformers
+
+    sizes: dict[str, Any] = {"vocab_size": 30, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"hidden_size": 32, "bos_token_id": 0, "eos_token_id": 1}
+    experts = {"num_key_value_heads": 2, "num_local_experts": 4, "intermediate_size": 64}
+    more: dict[str, dict[str, Any]] = {
+        "BertLMHeadModel": {"is_decoder": True, "intermediate_size": 64},
+        "MixtralForCausalLM": experts,
+        "FalconH1ForCausalLM": {**experts, "head_dim": 8},
+    }
+    model_class = getattr(transformers, kind)
+    torch.manual_seed(0)
+    return model_class(model_class.config_class(**sizes, **more.get(kind, {})))
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("OpenAIGPTLMHeadModel", torch.float32),
+        ("OpenAIGPTLMHeadModel", torch.bfloat16),
+        ("BertLMHeadModel", torch.float32),
+        ("BertLMHeadModel", torch.bfloat16),
+        ("FalconH1ForCausalLM", torch.float32),
+    ],
+)
+def test_a_small_leak_is_refused(kind: str, dtype: Any) -> None:
+    """Small beside the effect of positions, or (of Mamba) beside that of attention."""
+    model = tiny(kind).to(dtype)
+    with pytest.raises(ValueError, match=f"{kind} does not keep documents apart"):
+        require_document_attention(model)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM"])
+def test_models_that_can_are_accepted(kind: str, dtype: Any) -> None:
+    """In half precision too, with weights in it or by autocast."""
+    model = tiny(kind)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
+        require_document_attention(model)
+    require_document_attention(model.to(dtype))
+
+
 def test_masked_models_see_all_documents() -> None:
     """The two wishes together are refused when they are made."""
     with pytest.raises(ValueError, match="for the causal objective"):

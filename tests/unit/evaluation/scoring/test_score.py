@@ -31,16 +31,18 @@ TEXTS = {
 
 
 def test_positions_by_whatever_name() -> None:
-    from types import SimpleNamespace
-
+    """Also where the first has the row after the pad's, as in RoBERTa."""
+    torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    known = (
-        transformers.OPTConfig(max_position_embeddings=48),
-        transformers.MptConfig(max_seq_len=48),
-    )
-    for config in known:
-        assert positions_of(SimpleNamespace(config=config)) == 48
-    assert positions_of(SimpleNamespace(config=transformers.BloomConfig())) is None
+    known = [
+        (transformers.OPTConfig(max_position_embeddings=48), 48),
+        (transformers.MptConfig(max_seq_len=48), 48),
+        (transformers.BloomConfig(), None),
+        (transformers.RobertaConfig(max_position_embeddings=48, pad_token_id=2), 45),
+    ]
+    with torch.device("meta"):
+        for config, n_positions in known:
+            assert n_positions == positions_of(transformers.AutoModel.from_config(config))
 
 
 @pytest.fixture(scope="module")
