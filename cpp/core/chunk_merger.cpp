@@ -20,7 +20,7 @@ TokenId choose(bool condition, TokenId yes, TokenId no) {
 
 }  // namespace
 
-Neighbours::Neighbours(std::size_t tokens) : by_token(tokens), touched(tokens) {}
+Neighbours::Neighbours(std::size_t tokens) : by_token(tokens), touched(tokens + 1) {}
 
 // For the occurrences in one more chunk.
 inline void Neighbours::make_room() {

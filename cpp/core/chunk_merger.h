@@ -29,7 +29,7 @@ struct Neighbours {
   };
 
   std::vector<Neighbour> by_token;
-  std::vector<TokenId> touched;  // room for all; the first touched_count are in use
+  std::vector<TokenId> touched;  // the first touched_count are in use, and `see` writes one more
   std::size_t touched_count = 0;
   BigVector<Occurrence> occurrences;  // the first occurrence_count are in use
   std::size_t occurrence_count = 0;

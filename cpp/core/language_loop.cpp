@@ -62,14 +62,16 @@ bool MergeLoop::refill(LanguageQueue& of_language, Count lowest) {
   return true;
 }
 
-void MergeLoop::merge_in_sections(Pair pair, TokenId product, LanguageChoice& choice,
+void MergeLoop::merge_in_sections(const Merge& merge, bool is_reused, LanguageChoice& choice,
                                   bool measures_others) {
+  const Pair pair{merge.left, merge.right};
   const auto languages = static_cast<std::uint32_t>(choice.languages());
   const std::uint32_t sections = measures_others ? 2 * languages : languages;
   for (section_ = 0; section_ < sections; ++section_) {
     const PairIndex::Entry* entry = index_.find(pair.key() | Pair::section_key(section_));
     if (!entry || entry->count == 0) continue;
-    const Count saved = apply(pair, product, {entry->chunks, entry->chunk_count});
+    const Chunks chunks{entry->chunks, entry->chunk_count};
+    const Count saved = apply(pair, merge.product, chunks, is_reused);
     const bool is_language = section_ < languages;
     if (is_language) {
       tokens_saved_ += saved;
@@ -121,7 +123,7 @@ Stopped MergeLoop::run_by_language(const Limits& limits, LanguageChoice& choice,
     merges_.push_back({pair.left, pair.right, id, top.count});
     served_.push_back(section);
     choice.served(language);
-    merge_in_sections(pair, id, choice, measures_others);
+    merge_in_sections(merges_.back(), is_duplicate, choice, measures_others);
     if (merges_.size() % kMemoryEvery == 0) note_memory(bytes_of_queues());
     // As in run: pairs of a token that is made again gain occurrences.
     if (is_duplicate || index_.memory_bytes() > 2 * after_build + kRoom) {

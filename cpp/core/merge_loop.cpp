@@ -97,12 +97,12 @@ Stopped MergeLoop::run(const Limits& limits, const Tick& tick) {
     merges_.push_back({pair.left, pair.right, id, top.count});
     chunks += entry->chunk_count + kMergeChunks;
     if (!queue_.empty()) index_.prefetch(queue_.top().key);  // most likely the next merge
-    tokens_saved_ += apply(pair, id, {entry->chunks, entry->chunk_count});
+    tokens_saved_ += apply(pair, id, {entry->chunks, entry->chunk_count}, is_duplicate);
     if (duplicates_ == Duplicates::kReuseUnheld) {
       held_.resize(vocabulary_.size());
       held_[pair.left] = held_[pair.right] = true;
     }
-    // Subtle: with a reused id pairs of that token gain occurrences, which the index excludes.
+    // Subtle: pairs of a reused id gain occurrences, which the index cannot take in.
     if (is_duplicate) build_index([&](Count) { return floor_; });
     if (tick && chunks > kTickEvery) {
       tick(vocabulary_.size() - start, limits.vocab_size - start);
@@ -119,7 +119,9 @@ void MergeLoop::widen_if_full() {
 }
 
 // Merges with all threads where the pair stands in many chunks; returns the tokens this saves.
-Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
+// Subtle: where the product is a reused id, a product that follows a product may have been there
+// before, and update_counts would take it for one of this merge. The caller counts anew.
+Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks, bool is_reused) {
   const std::vector<Part> parts = parts_of(chunks);
   parallel_for(parts.size(), [&](std::size_t i) {
     mergers_[i].merge(sequences_, parts[i].chunks, pair, product);
@@ -133,7 +135,7 @@ Count MergeLoop::apply(Pair pair, TokenId product, Chunks chunks) {
   const Chunks coming =
       next && next->count > 0 ? Chunks(next->chunks, next->chunk_count) : Chunks();
   prefetch_to_read(coming.data());
-  update_counts(pair, product);
+  if (!is_reused) update_counts(pair, product);
   for (const ChunkAt at : coming.first(std::min(coming.size(), kAhead))) sequences_.prefetch(at);
   for (std::size_t i = 0; i < parts.size(); ++i) mergers_[i].clear();
   return saved;

@@ -101,14 +101,15 @@ class MergeLoop {
   bool may_make(TokenId existing) const;
   void prepare(const Limits& limits);
   void index_by_language();
-  void merge_in_sections(Pair pair, TokenId product, LanguageChoice& choice, bool measures_others);
+  void merge_in_sections(const Merge& merge, bool is_reused, LanguageChoice& choice,
+                         bool measures_others);
   void push(std::uint32_t section, Candidate candidate);
   bool refill(LanguageQueue& queue, Count lowest);
   void note_memory(std::size_t of_queues);
   std::size_t bytes_of_queues() const;
   void widen_if_full();
   void build_index(const std::function<Count(Count largest)>& choose_floor);
-  Count apply(Pair pair, TokenId product, Chunks chunks);
+  Count apply(Pair pair, TokenId product, Chunks chunks, bool is_reused);
   std::vector<Part> parts_of(Chunks chunks);
   void update_counts(Pair pair, TokenId product);
   void add_new_pairs(Neighbours ChunkMerger::* which, TokenId product, bool product_is_left);

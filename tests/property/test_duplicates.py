@@ -175,6 +175,39 @@ def test_words_on_given_merges_reuse_what_is_there(
     assert trained.tokens == tokens
 
 
+@example(tokens=["b", "bb"], words=[[1, 1, 0, 0, 1, 0], [0, 0, 1]], n_more=4)
+@example(tokens=["a", "aab", "b", "ab"], words=[[1, 3, 0, 2, 1, 2, 0]], n_more=3)
+@examples(125)
+@given(
+    tokens=st.lists(st.sampled_from(["b", "ba", "a", "ab", "aa", "bb"]), min_size=2, unique=True),
+    words=st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=12), min_size=1, max_size=4),
+    n_more=st.integers(1, 8),
+)
+def test_groups_of_given_tokens_reuse_what_is_there(
+    tokens: list[str], words: list[list[int]], n_more: int
+) -> None:
+    """Subtle: a token that is made again may stand before the pair already."""
+    words = [[token % len(tokens) for token in word] for word in words]
+    vocabulary = [token.encode() for token in tokens]
+    groups = _core.TokenGroups(_core.PieceRule(), vocabulary, [])
+    counter = _core.WordCounter(_core.PreTokenizer([]))
+    offsets = np.cumsum([0, *map(len, words)])
+    groups.add_to(counter, np.array([i for ids in words for i in ids], np.int32), offsets)
+    trained = _core.continue_bpe(
+        counter,
+        _core.WordWeights([1]),
+        len(tokens) + n_more,
+        None,
+        vocabulary,
+        [],
+        duplicates=_core.Duplicates.REUSE_ID,
+    )
+    more = learn(vocabulary, [(ids, 1) for ids in words], len(tokens) + n_more, reuse=True)
+    assert [tuple(row) for row in trained.merges.tolist()] == [merge[:3] for merge in more]
+    assert trained.counts.tolist() == [merge[3] for merge in more]
+    assert trained.tokens == vocabulary
+
+
 @pytest.mark.parametrize("kind", [BpeTrainer, SuperwordTrainer, MatraTrainer])
 @pytest.mark.parametrize("is_safe", [False, True])
 @examples(20)
