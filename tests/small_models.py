@@ -36,6 +36,7 @@ _BART = {
     for side in ("encoder", "decoder")
     for what in ("layers", "attention_heads", "ffn_dim")
 } | {"d_model": 16}
+_MOBILE = {**_S, "embedding_size": 8, "intra_bottleneck_size": 8, "true_hidden_size": 8}
 
 PLAIN: dict[str, tuple[str, dict[str, Any], int]] = {  # model type, settings, padding rows
     "llama": ("llama", {**_S, "rope_theta": 500_000.0}, 0),
@@ -79,11 +80,12 @@ OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {  # class, model type, set
     "mbart": ("MBartForConditionalGeneration", "mbart", _BART),
     "xlm-roberta": ("XLMRobertaForMaskedLM", "xlm-roberta", {**_S, "pad_token_id": 1}),
     "bert": ("BertForMaskedLM", "bert", _S),
+    "mobilebert": ("MobileBertForMaskedLM", "mobilebert", _MOBILE),
     "classifier": ("XLMRobertaForSequenceClassification", "xlm-roberta", {**_S, "pad_token_id": 1}),
 }
 WRAPPERS = ("llava", "gemma3-wrapper")
 KINDS = (*PLAIN, *OTHERS, *WRAPPERS)
-WITHOUT_GENERATION = ("xlm-roberta", "bert", "classifier")
+WITHOUT_GENERATION = ("xlm-roberta", "bert", "mobilebert", "classifier")
 
 
 def train(texts: list[str], size: int, specials: tuple[str, ...] = ()) -> Tokenizer:

@@ -322,6 +322,26 @@ def test_pad_that_positions_are_counted_from(old, new, tmp_path) -> None:
         transfer(model, old=old, new=new)
 
 
+@pytest.mark.parametrize("kind", ["xglm", "m2m_100", "ibert"])
+def test_pad_that_the_code_counts_positions_from(old, new, tmp_path, kind) -> None:
+    """Their positions are modules of another class, and no weights: only a saved model shows it."""
+    size = {"d_model": 16, "hidden_size": 16, "ffn_dim": 16, "intermediate_size": 16}
+    layers = {f"{side}num_layers": 1 for side in ("", "encoder_", "decoder_")}
+    config = transformers.AutoConfig.for_model(
+        kind,
+        **size,
+        **layers,
+        vocab_size=old.row_count,
+        pad_token_id=small_models.special_ids(old)["<pad>"],
+    )
+    config.num_attention_heads = 4
+    known = {"xglm": "XGLMForCausalLM", "ibert": "IBertForMaskedLM"}
+    model_class = getattr(transformers, known.get(kind, "M2M100ForConditionalGeneration"))
+    source = small_models.save(model_class(config), old, tmp_path / "model")
+    with pytest.raises(VocabMismatchError, match="counts positions from the id of its pad token"):
+        transfer_folder(source, new, tmp_path / "out")
+
+
 def test_old_checkpoint_names(old, new, tmp_path) -> None:
     """GPT-2's own checkpoint lacks the prefix that its class now has."""
     model = small_models.build("gpt2", old)

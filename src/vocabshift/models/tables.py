@@ -103,17 +103,13 @@ def find_table_names(model_class: Any, config: Any) -> list[TableName]:
 
 
 def counts_positions_from_pad(model_class: Any, config: Any) -> bool:
-    """Whether positions are counted from the pad token's id (RoBERTa and its kin).
+    """Whether positions are counted from the pad token's id (RoBERTa and its kin, M2M-100).
 
-    The id of the pad token is then part of the weights and may not move.
+    The id of the pad token is then part of the weights, or of the code, and may not move.
     """
-    import torch
-
     modules = dict(build_empty(model_class, config).named_modules())
     return any(
-        isinstance(module, torch.nn.Embedding)
-        and module.padding_idx is not None
-        and "position" in name.rpartition(".")[2]
+        getattr(module, "padding_idx", None) is not None and "position" in name.rpartition(".")[2]
         for name, module in modules.items()
     )
 

@@ -52,9 +52,9 @@ def plan_shards(saved: SavedModel, n_rows: int, fill: Fill) -> list[ShardPlan]:
             rows = n_rows + table.beyond
             shape = list(stored.shape)
             shape[table.dim] = rows
-            width = table.weight.shape[1] * table.weight.element_size()
-            write = partial(_write_table, table, fill, width)
-            new[name] = shard_writer.NewTable(tuple(shape), rows * width, write)
+            n_bytes = rows * table.weight.shape[1] * table.weight.element_size()
+            write = partial(_write_table, table, fill, rows)
+            new[name] = shard_writer.NewTable(tuple(shape), n_bytes, write)
     plans = []
     for shard in saved.checkpoint.shards:
         changed = {tensor.name: new[tensor.name] for tensor in shard.tensors if tensor.name in new}
@@ -149,11 +149,20 @@ def transfer_key(checkpoint: Checkpoint, *decisions: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def _write_table(table: Table, fill: Fill, width: int, descriptor: int, start: int) -> None:
+def _write_table(table: Table, fill: Fill, n_rows: int, descriptor: int, start: int) -> None:
+    import torch
+
     from vocabshift.models.mapped_tensor import FileRows
 
-    assert width == table.weight.shape[1] * table.weight.element_size()
-    fill(table, FileRows(descriptor, start))
+    out = FileRows(descriptor, start)
+    if table.dim == 0:
+        fill(table, out)
+        return
+    # In the file tokens are columns (MobileBERT's head), so the table is made in memory first.
+    rows = torch.empty((n_rows, table.weight.shape[1]), dtype=table.weight.dtype)
+    fill(table, rows)
+    stored = rows.movedim(0, table.dim)
+    out.index_copy_(0, torch.arange(len(stored)), stored)
 
 
 def _new_index(checkpoint: Checkpoint, plans: list[ShardPlan]) -> dict[str, Any] | None:
