@@ -10,10 +10,12 @@ sanitizers. Two run at a time. They begin with our sample texts and named patter
 reaches new code in BUILD/corpus, where the next run goes on. With `--seed` and without that folder
 the same inputs come in the same order. Prints executions, edges reached and findings; a finding
 ends the run with an error and the command that repeats it. With `--until-quiet 30` each target runs
-until it met no new edge for 30 minutes, or tried 200 million inputs. Of `--seeds` a target takes
-the inputs that reach what its own do not: most targets draw a pre-tokenizer and a text alike.
-`--record` adds the executions to `fuzz_core.jsonl` and writes the table of all runs into
-RESULTS.md.
+until it met no new edge for 30 minutes, or tried 200 million inputs. `--record` adds the executions
+to `fuzz_core.jsonl` and writes the table of all runs into RESULTS.md.
+
+Of `--seeds` a target takes the inputs that reach what its own do not: most targets draw a
+pre-tokenizer and a text alike. Give no folder of a target that runs: libFuzzer takes them up anew,
+without end, where one is gone meanwhile.
 """
 
 from __future__ import annotations
