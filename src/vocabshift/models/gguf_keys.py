@@ -217,8 +217,11 @@ def _yarn(rope: Mapping[str, Any], architecture: str) -> dict[str, float]:
             "truncate of config.json is false; llama.cpp rounds the dimensions between which "
             "yarn blends"
         )
-    names = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
-    names["llama_4_scaling_beta"] = "attention.temperature_scale"
+    names = {
+        "beta_fast": "rope.scaling.yarn_beta_fast",
+        "beta_slow": "rope.scaling.yarn_beta_slow",
+        "llama_4_scaling_beta": "attention.temperature_scale",
+    }
     keys = {key: float(rope[name]) for name, key in names.items() if rope.get(name)}
     factor, mscale, all_dim = rope["factor"], rope.get("mscale"), rope.get("mscale_all_dim")
     wanted = theirs = yarn_scale(factor)

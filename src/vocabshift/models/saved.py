@@ -124,7 +124,8 @@ def _stored_tables(
     if lacking:
         raise ValueError(
             f"the checkpoint {checkpoint.folder} lacks {len(lacking)} tensors of the model, such "
-            f"as {lacking[0]}; they would be random"
+            f"as {lacking[0]}; they would be random, unless transformers stores them under other "
+            "names: then load the model and use vs.transfer"
         )
     found.sort(key=lambda table: table.role != "input")
     return Matrices(tuple(found), tied)
