@@ -89,6 +89,9 @@ def convert_to_gguf(
             progress=in_phase(progress, "weights"),
         )
     config, vocabulary = model.hyperparameters.config, model.vocabulary
+    warnings = [*model.hyperparameters.warnings, *vocabulary.warnings]
+    if any((model.checkpoint.folder / CHAT_TEMPLATES).glob("*.jinja")):
+        warnings.append(f"only the default chat template is written, none of {CHAT_TEMPLATES}")
     stored = {stored for tensor in tensors if (stored := tensor.stored) is not None}
     return {
         "out": str(out),
@@ -106,7 +109,7 @@ def convert_to_gguf(
         "n_texts_compared": vocabulary.n_texts,
         "tied": config["tie_word_embeddings"],
         "has_chat_template": model.tokenizer.chat_template is not None,
-        "warnings": model.warnings,
+        "warnings": warnings,
     }
 
 
@@ -118,7 +121,6 @@ class _Model(NamedTuple):
     tokenizer: Tokenizer
     hyperparameters: Hyperparameters
     vocabulary: GgufVocabulary
-    warnings: list[str]
 
 
 def _read(
@@ -149,10 +151,7 @@ def _read(
         pre=pre,
         texts=_texts(corpus),
     )
-    warnings = [*hyperparameters.warnings, *vocabulary.warnings]
-    if any((folder / CHAT_TEMPLATES).glob("*.jinja")):
-        warnings.append(f"only the default chat template is written, none of {CHAT_TEMPLATES}")
-    return _Model(folder.name, checkpoint, tokenizer, hyperparameters, vocabulary, warnings)
+    return _Model(folder.name, checkpoint, tokenizer, hyperparameters, vocabulary)
 
 
 def _texts(corpus: Corpus | None) -> Iterator[str]:
