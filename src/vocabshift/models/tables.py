@@ -83,6 +83,11 @@ def find_table_names(model_class: Any, config: Any) -> list[TableName]:
                 for dim, (a, b) in enumerate(zip(tensor.shape, others[name].shape, strict=True))
                 if b - a == step
             ]
+            if grown and not tensor.is_floating_point():
+                raise ValueError(
+                    f"{model_class.__name__} has {name}, which holds integers for every token "
+                    "and no weights; its vocabulary cannot be changed"
+                )
             if grown:
                 said = _said(config, key)
                 role = _role(tensor, embeddings, head)

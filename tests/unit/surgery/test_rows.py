@@ -195,10 +195,20 @@ def test_quantized_models_in_memory(make_llama) -> None:
 
 
 def test_models_that_are_refused(make_llama) -> None:
-    """Without weights, or no transformers model at all."""
+    """Without weights, with integers for every token, or no transformers model at all."""
     with torch.device("meta"):
         empty = make_llama()
     with pytest.raises(ValueError, match="on meta; load the model whole"):
         find_matrices(empty)
+
+    class Routed(transformers.LlamaForCausalLM):
+        """Like DeepSeek-V4, whose first layers choose experts by the token."""
+
+        def __init__(self, config):
+            super().__init__(config)
+            self.register_buffer("experts", torch.zeros(config.vocab_size, 2, dtype=torch.long))
+
+    with pytest.raises(ValueError, match="Routed has experts, which holds integers for every"):
+        find_matrices(Routed(make_llama().config))
     with pytest.raises(TypeError, match="Linear is no transformers model"):
         find_matrices(torch.nn.Linear(1, 1))
