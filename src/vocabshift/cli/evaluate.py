@@ -150,7 +150,7 @@ def add_evaluate(subparsers: Any) -> None:
         "--compare-subjects",
         action="store_true",
         help="test all pairs of tokenizers over languages (Wilcoxon, Holm); --json has it always "
-        "where scipy is installed and there are 5 languages",
+        "where there are 5 languages (with more than 50, it needs scipy)",
     )
     add_many(
         parser,

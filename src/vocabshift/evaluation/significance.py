@@ -1,9 +1,8 @@
 """Is one tokenizer consistently better than another over languages?
 
 Owns the paired comparison of two subjects on one metric, language by language: win rates (Indic
-study, continued BPE), Wilcoxon's signed-rank test (scipy, extra `stats`), its effect size (the
-matched-pairs rank-biserial correlation, Kerby 2014), and Holm's correction over the pairs of
-subjects of one metric. Reads Results alone; only metrics with a better direction, and rows that a
+study, continued BPE), Wilcoxon's signed-rank test, its effect size (the matched-pairs rank-biserial
+correlation, Kerby 2014), and Holm's correction over the pairs of subjects of one metric. Reads Results alone; only metrics with a better direction, and rows that a
 loss does not make invalid, are compared. Knows nothing of how a value was measured.
 """
 
@@ -11,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from vocabshift.evaluation.metrics.metric import LOSS
 from vocabshift.evaluation.metrics.registry import METRICS
@@ -23,7 +22,10 @@ from vocabshift.results import Results, stands_apart
 MIN_LANGUAGES = 5
 """With fewer, no difference could be significant at 0.05 (two-sided, exact: 2 / 2^5 = 0.0625)."""
 
-_EXACT_UP_TO = 50  # languages; scipy's own limit for the exact distribution
+_EXACT_UP_TO = 50  # languages that differ: their 2^50 choices of signs are counted in 64 bits
+
+Floats = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class SubjectComparison:
     mean_difference: float  # of a from b, in the metric's unit
     relative_difference: float | None  # mean of (a - b) / b; None where b is 0 somewhere
     effect_size: float  # matched-pairs rank-biserial in [-1, 1]; above 0: a is better
-    p_value: float  # Wilcoxon signed-rank, two-sided; 1 where all are ties
+    p_value: float  # Wilcoxon signed-rank, two-sided, zeros left out; 1 where all are ties
     p_holm: float  # corrected over the pairs of subjects of this metric
 
     def to_dict(self) -> dict[str, object]:
@@ -55,7 +57,7 @@ def compare_subjects(
 
     `metrics`: those of `results` that have a better direction, by default. A pair that shares
     fewer than `min_languages` valid languages is left out. Raises ValueError for a metric without
-    a direction, ImportError without scipy where there is something to compare.
+    a direction, ImportError without scipy where more than 50 languages are compared.
     """
     names = results.distinct("metric") if metrics is None else list(metrics)
     compared: list[SubjectComparison] = []
@@ -75,13 +77,17 @@ def rank_biserial(differences: Sequence[float]) -> float:
 
     W are sums of the ranks of |differences|, zeros left out, ties given their mean rank.
     """
-    nonzero = np.array([d for d in differences if d], dtype=np.float64)
-    if not len(nonzero):
-        return 0.0
-    _, place, times = np.unique(np.abs(nonzero), return_inverse=True, return_counts=True)
-    last = np.cumsum(times)
-    ranks = (last - (times - 1) / 2)[place]
-    return float((ranks * np.sign(nonzero)).sum() / ranks.sum())
+    nonzero, ranks = _ranked(np.array(differences, dtype=np.float64))
+    return float((ranks * np.sign(nonzero)).sum() / ranks.sum()) if len(nonzero) else 0.0
+
+
+def _ranked(differences: Floats) -> tuple[Floats, Int64]:
+    """The differences that are not zero, and twice the rank of each one's size; ties have one."""
+    nonzero = differences[differences != 0]
+    sizes = np.abs(nonzero)
+    ascending = np.sort(sizes)
+    before, up_to = (np.searchsorted(ascending, sizes, side=side) for side in ("left", "right"))
+    return nonzero, before + up_to + 1
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -134,37 +140,34 @@ def _compare(metric: str, pair: dict[str, dict[str, float]], sign: int) -> Subje
     )
 
 
-def _wilcoxon(differences: np.ndarray) -> float:
-    """Two-sided p value; exact without ties and zeros, else by the normal approximation."""
-    if not differences.any():
+def _wilcoxon(differences: Floats) -> float:
+    """Two-sided p value of the differences that are not zero; above 50 by the normal approximation.
+
+    Exact: the share of all choices of signs whose rank sum is as far from its mean.
+    """
+    nonzero, ranks = _ranked(differences)
+    if not len(nonzero):
         return 1.0
+    if len(nonzero) > _EXACT_UP_TO:
+        return _approximate(nonzero)
+    ways = np.zeros(int(ranks.sum()) + 1, dtype=np.int64)  # choices of positive ones by their sum
+    ways[0] = 1
+    for rank in ranks:
+        ways[rank:] += ways[:-rank].copy()
+    positive = int(ranks[nonzero > 0].sum())
+    fewer = min(ways[: positive + 1].sum(), ways[positive:].sum())
+    return min(1.0, 2 * float(fewer) / 2 ** len(ranks))
+
+
+def _approximate(differences: Floats) -> float:
     try:
         from scipy.stats import wilcoxon
     except ImportError:
         raise ImportError(
-            "comparing subjects needs scipy: pip install 'vocabshift[stats]'"
+            f"comparing subjects over more than {_EXACT_UP_TO} languages needs scipy: "
+            "pip install 'vocabshift[stats]'"
         ) from None
-    sizes = np.abs(differences)
-    has_ties = len(np.unique(sizes)) < len(sizes) or not sizes.all()
-    is_exact = not has_ties and len(sizes) <= _EXACT_UP_TO
-    if is_exact:
-        ranks = 1 + np.argsort(np.argsort(sizes))
-        return _exact(len(sizes), int(ranks[differences > 0].sum()))
     return float(wilcoxon(differences, method="approx").pvalue)
-
-
-@lru_cache(maxsize=1 << 12)
-def _exact(n: int, rank_sum: int) -> float:
-    """The exact p value, which says no more than the ranks of the `n` differences: the sum of
-    those of positive ones. Found for any differences that have it; scipy's call is slow."""
-    from scipy.stats import wilcoxon
-
-    signed = -np.arange(1, n + 1)
-    for rank in range(n, 0, -1):
-        if rank <= rank_sum:
-            signed[rank - 1] = rank
-            rank_sum -= rank
-    return float(wilcoxon(signed, method="exact").pvalue)
 
 
 def _holm(pairs: Sequence[SubjectComparison]) -> list[SubjectComparison]:

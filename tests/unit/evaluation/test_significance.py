@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
+from scipy.stats import rankdata, wilcoxon
 
 from vocabshift.evaluation.significance import (
     compare_subjects,
@@ -53,13 +53,25 @@ def test_the_better_direction_counts() -> None:
 
 
 def test_exact_p_values_are_counted_out() -> None:
-    """Without ties the p value is the share of sign patterns at least as extreme."""
+    """The p value is the share of sign patterns at least as extreme, of what is not zero; equal
+    sizes have one rank."""
+    ties = ([0.25] * 5, [0.25] * 6, [0.25, 0.5, 0.5, -0.25, 0.5, 0.0], [0.5, 0, 0, 0.25, 0.75, 1])
+    for gains in (*ties, [0, -0.5, 0, 0, 0, 0], [0.5, -0.25, 1, 0.75, -2, 3]):
+        padded = [*gains, 0][:6]
+        (found,) = compare_subjects(_results(b=[4.0] * 6, a=[4.0 - gain for gain in padded]))
+        nonzero = [gain for gain in padded if gain]
+        ranks = rankdata(np.abs(nonzero))
+        observed = abs((ranks * np.sign(nonzero)).sum())
+        patterns = product((1, -1), repeat=len(nonzero))
+        sums = [abs((ranks * np.array(signs)).sum()) for signs in patterns]
+        assert np.mean([total >= observed for total in sums]) == found.p_value
+
+
+def test_the_effect_has_the_sign_of_the_better_one() -> None:
+    """`a` is worse where its fertility is higher."""
     gains = [0.5, -0.1, 0.7, 0.3, -0.2, 0.9]
     (found,) = compare_subjects(_results(b=[2.0] * 6, a=[2.0 - gain for gain in gains]))
-    ranks = np.argsort(np.argsort(np.abs(gains))) + 1
-    observed = abs((ranks * np.sign(gains)).sum())
-    sums = [abs((ranks * np.array(signs)).sum()) for signs in product((1, -1), repeat=6)]
-    assert pytest.approx(np.mean([total >= observed for total in sums])) == found.p_value
+    ranks = rankdata(np.abs(gains))
     assert ("b", "a") == (found.a, found.b)
     assert pytest.approx(-(ranks * np.sign(gains)).sum() / ranks.sum()) == found.effect_size
 
@@ -141,8 +153,14 @@ def test_the_table_holds_the_pairs() -> None:
 
 
 def test_the_extra_is_named(monkeypatch) -> None:
-    """Without scipy the error says what to install."""
+    """Without scipy few languages are compared; of many the error says what to install."""
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    with pytest.raises(ImportError, match=r"vocabshift\[stats\]"):
-        compare_subjects(_results(a=[1, 2, 3, 4, 5, 6], b=[2, 3, 4, 5, 6, 8]))
+    assert 1 == len(compare_subjects(_results(a=[1, 2, 3, 4, 5, 6], b=[2, 3, 4, 5, 6, 8])))
+    many = [
+        Result(subject, f"l{number}", "fertility", number * factor, 9)
+        for subject, factor in (("a", 1.0), ("b", 2.0))
+        for number in range(1, 52)
+    ]
+    with pytest.raises(ImportError, match=r"more than 50.*vocabshift\[stats\]"):
+        compare_subjects(Results(many))
