@@ -13,9 +13,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from vocabshift.evaluation.lines.placing import is_same
+from vocabshift.evaluation.lines.placing import is_lost
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.texts import read_lines
 from vocabshift.evaluation.lines.views import TokenizedLine, language_name, tokenized_lines
@@ -156,8 +154,8 @@ def compare(
             _tally(tallies, line, spans_a, spans_b)
             changes.append(len(spans_b.ids) - len(spans_a.ids))
             tokens_a += len(spans_a.ids)
-            lost_a += _is_lost(engine_a, line, spans_a)
-            lost_b += _is_lost(engine_b, line, spans_b)
+            lost_a += is_lost(engine_a, line, spans_a)
+            lost_b += is_lost(engine_b, line, spans_b)
         n_bytes = sum(len(line.encode()) for line in lines)
         totals.append(
             LanguageTotals(
@@ -207,14 +205,6 @@ def _both(
         of_a = iter_token_spans(a, batch, threads=threads)
         of_b = iter_token_spans(b, batch, threads=threads)
         yield from zip(of_a, of_b, batch, strict=True)
-
-
-def _is_lost(engine: Engine, line: str, spans: LineSpans) -> bool:
-    """Whether a line does not come back, up to what `loss_rate` forgives."""
-    if spans.exact:
-        return False
-    ends = np.array([0, len(spans.ids)], dtype=np.int64)
-    return not is_same(line, engine.decode_batch(spans.ids, ends)[0])
 
 
 def _tally(tallies: dict[str, _Tally], line: str, a: LineSpans, b: LineSpans) -> None:

@@ -19,12 +19,13 @@ from vocabshift.evaluation.lines.subject import Subject, checksum_of, engine_of,
 from vocabshift.evaluation.lines.texts import (
     Lines,
     bins_of_texts,
+    blank_lines,
     check_parallel,
     files_of,
     read_lines,
 )
 from vocabshift.evaluation.lines.words import cuts_of, withheld
-from vocabshift.evaluation.measure import Rows, Task, measure, measure_base, prepare
+from vocabshift.evaluation.measure import Rows, Task, doubts, measure, measure_base, prepare
 from vocabshift.evaluation.metrics.code_switching import mix
 from vocabshift.evaluation.metrics.distribution import ALPHA, check_alpha, find_reference
 from vocabshift.evaluation.metrics.metric import Metric, Need, OfPair, Ratio
@@ -88,7 +89,8 @@ def evaluate(
         leading_space: encode these words after a space, as in running text.
         threads: changes the time, never the result.
         progress: called with the phase "tokenizers", tokenizers done, and all of them.
-        note: called with a sentence for each reason why metrics were left out.
+        note: called with a sentence for each reason why metrics were left out, and for a base or
+            language of reference of which text is lost.
 
     Returns rows by metric, then language, then subject. Figures over lines have their 95 %
     bootstrap interval, and `n` is the number of lines; those of a vocabulary are under "all" (or
@@ -112,11 +114,14 @@ def evaluate(
     evaluated = subjects(tokenizers)
     lines = {} if texts is None and morphemes else read_lines(texts)
     files = files_of(texts)
-    mixed = mix(lines, code_switch, files)
+    is_parallel = parallel or code_switch or any("parallel" in METRICS[n].needs for n in names)
+    blank = blank_lines(texts) if is_parallel and len(lines) > 1 else {}
+    mixed = mix(lines, code_switch, files, blank)
     if parallel:
-        check_parallel(lines, "--parallel (parallel=True)", files)
+        check_parallel(lines, "--parallel (parallel=True)", files, blank)
     given = _Given(
-        lines, files, base is not None, reference, bool(mixed), bool(morphemes), len(evaluated)
+        *(lines, files, blank, base is not None, reference),
+        *(bool(mixed), bool(morphemes), len(evaluated)),
     )
     refused: dict[str, Exception] = {}
     for name in names:
@@ -155,6 +160,8 @@ def evaluate(
     measured = _measure_all(evaluated, tasks, threads, progress)
     languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
     found = _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
+    for doubt in doubts(tasks, found) if note is not None else ():
+        note(doubt)
     return _with_sources(found, evaluated, lines, mixed_lines)
 
 
@@ -194,6 +201,7 @@ class _Given:
 
     lines: Lines
     files: Mapping[str, str]
+    blank: Mapping[str, Sequence[int]]
     has_base: bool
     reference: str | None
     has_mixed_lines: bool
@@ -216,7 +224,7 @@ class _Given:
         if "parallel" in needs:
             if len(self.lines) < 2:
                 raise CorpusError(f"{name} compares languages; give texts of at least two")
-            check_parallel(self.lines, name, self.files)
+            check_parallel(self.lines, name, self.files, self.blank)
         if "reference" in needs:
             find_reference(list(self.lines), self.reference)
 

@@ -8,7 +8,7 @@ other subjects only the base's counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +42,7 @@ from vocabshift.evaluation.metrics.metric import (
 from vocabshift.evaluation.metrics.morph_score import Morphemes
 from vocabshift.evaluation.metrics.registry import METRICS
 from vocabshift.evaluation.metrics.vocabulary import UsedVocabulary, Vocabulary
-from vocabshift.results import WHOLE, Result
+from vocabshift.results import WHOLE, Result, Results
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
 
@@ -107,6 +107,22 @@ def measure_base(engine: Engine, task: Task) -> Base:
     facts = TokenFacts(engine)
     counts = _count("base", engine, facts, task, threads=1)
     return Base(counts, facts.hashes, Vocabulary(engine, facts))
+
+
+def doubts(tasks: Sequence[Task], measured: Results) -> Iterator[str]:
+    """Sentences on ratios to a side that loses text: a base, or a language of reference."""
+    bases = (task.base.counts.items() for task in tasks if task.base is not None)
+    if lossy := [name for of_base in bases for name, found in of_base if found.lines.is_lost.any()]:
+        yield (
+            f"the base loses text of {', '.join(lossy)}: it is no measure of length there, and "
+            "what is compared with it (normalized_sequence_length) says little"
+        )
+    lost = measured.where(metric=LOSS, language=tasks[0].reference) if tasks[0].reference else ()
+    if subjects := [row.subject for row in lost if row.value > 0]:
+        yield (
+            f"{', '.join(subjects)} {'loses' if len(subjects) == 1 else 'lose'} text of "
+            f"{tasks[0].reference}, which the premium is measured against; name another reference"
+        )
 
 
 def measure(subject: str, engine: Engine, task: Task, *, threads: int = 1) -> tuple[Rows, Ints]:

@@ -2,8 +2,9 @@
 
 Owns the paired comparison of two subjects on one metric, language by language: win rates (Indic
 study, continued BPE), Wilcoxon's signed-rank test, its effect size (the matched-pairs rank-biserial
-correlation, Kerby 2014), and Holm's correction over the pairs of subjects of one metric. Reads Results alone; only metrics with a better direction, and rows that a
-loss does not make invalid, are compared. Knows nothing of how a value was measured.
+correlation, Kerby 2014), and Holm's correction over the pairs of subjects of one metric. Reads
+Results alone; only metrics with a better direction, and rows that a loss does not make invalid, are
+compared. Knows nothing of how a value was measured.
 """
 
 from __future__ import annotations

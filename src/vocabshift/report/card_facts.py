@@ -100,7 +100,7 @@ def read_sources(file: str | Path) -> list[Source]:
     """
     path = Path(file)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: {error}") from None
     rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -80,8 +80,8 @@ def evaluate_to_files(
     `tokenizers` and `base`: folders, files or Hub names; `pattern` for those that lack theirs.
     `morphemes`: `[lang=]FILE.csv` of words with their parts; only with these may `corpus` be None.
     `vocabshift.evaluate` documents the metrics and the other arguments.
-    `compare_subjects`: raise ImportError if scipy, which comparing pairs over more than 50 languages
-    needs, is not installed; otherwise there are then no comparisons.
+    `compare_subjects`: raise ImportError if scipy is not installed, which comparing pairs over more
+    than 50 languages needs; otherwise there are then no comparisons.
 
     Written whole or not at all: `output` (rows as JSON lines), `html` (a report as one file),
     `figures` (a folder of SVG and PNG; needs the [plots] extra). The corpus is read once more for

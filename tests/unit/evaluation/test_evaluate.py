@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models, pre_tokenizers
 
 from small_models import old_tokenizer
 from vocabshift.errors import CorpusError, InvalidTokenizerError
@@ -52,6 +54,23 @@ def test_a_base_adds_the_normalized_length(make_tokenizer) -> None:
     )
     assert 0.5 == results.value("ours", "x", "normalized_sequence_length")
     assert ["ours"] == results.distinct("subject")
+
+
+def test_a_side_that_loses_text_is_doubted(make_tokenizer) -> None:
+    """What it does not say is short: of a base, and of the language of reference."""
+    whole, notes = make_tokenizer(name="whole"), []
+    words = Backend(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.decoder = decoders.WordPiece()
+    texts = {"en": ["a b"], "de": ["a a"]}
+    evaluate(whole, texts, base=words, note=notes.append)
+    assert ["the base loses text of en: "] == [note[:27] for note in notes]
+    notes.clear()
+    evaluate({"words": words, "whole": whole}, texts, "premium", note=notes.append)
+    assert ["words loses text of en, which the premium"] == [note[:41] for note in notes]
+    notes.clear()
+    evaluate([whole], texts, ["premium", "fertility"], base=whole, note=notes.append)
+    assert not notes
 
 
 def test_metrics_are_checked_first(make_tokenizer) -> None:
@@ -182,6 +201,12 @@ def test_parallel_metrics(make_tokenizer) -> None:
         evaluate(tokenizer, uneven, "gini")
     with pytest.raises(CorpusError, match="--parallel"):
         evaluate(tokenizer, uneven, "fertility", parallel=True)
+    shifted = {"x": ["a", "", "b", "c"], "y": ["a", "b", "", "c"]}
+    evaluate(tokenizer, shifted, "fertility")
+    blank = "line 2 is blank in x alone and line 3 is blank in y alone"
+    for asked in ({"metrics": "gini"}, {"parallel": True}, {"code_switch": ["x+y"]}):
+        with pytest.raises(CorpusError, match=blank):
+            evaluate(tokenizer, shifted, **asked)
     with pytest.raises(CorpusError, match="at least two"):
         evaluate(tokenizer, {"x": ["a"]}, "gini")
     with pytest.raises(ValueError, match="reference"):

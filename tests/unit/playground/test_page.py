@@ -33,6 +33,13 @@ def test_words_without_spaces_have_starts(playground: Playground) -> None:
     assert ([1, 2, 1], [0, 1, 3], [1, 2, 4]) == (found["ids"], found["starts"], found["ends"])
 
 
+def test_text_that_is_lost(playground: Playground) -> None:
+    """Few tokens for it are no merit; the others give it back."""
+    for text, lost in (("ab", [False] * 3), (f"{KA} a", [False, False, True])):
+        found = playground.tokenize(text)["tokenizers"]
+        assert lost == [each["lost"] for each in found]
+
+
 def test_special_tokens_are_read_or_not(playground: Playground) -> None:
     """As the switch says, and not for the next request."""
     texts = [

@@ -141,19 +141,22 @@ def _metrics(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(metric, filtered) for metric, filtered in pairs if not metric.endswith("_stderr")]
 
 
+_DATA = "--data DIR (evaluate_tasks_data of cpt)"
+
+
 def reason_of(error: Exception) -> str:
     """One line that a person can act on, from whatever lm-eval, datasets or the Hub raised."""
     text = " ".join(str(error).split()) or _where(error)
     if "script" in text and "no longer supported" in text:
         return (
             f"the data set needs code of its own, which is not run ({text[:120]}); give its files "
-            "with --data DIR"
+            f"with {_DATA}"
         )
     if type(error).__name__ in (
         *("ConnectionError", "OfflineModeIsEnabled", "LocalEntryNotFoundError", "ConnectError"),
         *("DatasetNotFoundError", "GatedRepoError"),
     ):
-        return f"the data cannot be fetched ({text[:200]}); log in, or give files with --data DIR"
+        return f"the data cannot be fetched ({text[:200]}); log in, or give files with {_DATA}"
     if error.__cause__ is not None and error.__cause__.args:  # datasets: which row of which file
         cause = " ".join(str(error.__cause__).split())
         text = text if cause[:60] in text else f"{text}: {cause}"

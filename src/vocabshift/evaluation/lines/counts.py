@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.evaluation.lines.placing import place
-from vocabshift.evaluation.lines.texts import BINS, Bytes, cut_words, tokens_of_words
+from vocabshift.evaluation.lines.texts import BINS, Bytes
 from vocabshift.evaluation.lines.token_facts import TokenFacts, running_sums
-from vocabshift.evaluation.lines.words import Cut, no_words
+from vocabshift.evaluation.lines.words import Cut, cut_words, no_words, tokens_of_words
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
 

@@ -21,12 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift import _core
-from vocabshift.evaluation.lines.texts import Layout, lay_out
 from vocabshift.evaluation.lines.token_facts import parts_of, repeated
-from vocabshift.evaluation.lines.words import Cut
+from vocabshift.evaluation.lines.words import Cut, Layout, lay_out
 from vocabshift.tokenizer.any_tokenizer import Ids
 from vocabshift.tokenizer.engine import Engine
-from vocabshift.tokenizer.token_spans import spans_of_ids
+from vocabshift.tokenizer.token_spans import LineSpans, spans_of_ids
 
 Int64 = npt.NDArray[np.int64]
 
@@ -101,6 +100,14 @@ def _given_back(line: str, back: bytes) -> tuple[int, str] | None:
         return None
     has_prefix = text[:1] == " " and line[:1] != " "
     return (1, text[1:]) if has_prefix else (0, text)
+
+
+def is_lost(engine: Engine, line: str, spans: LineSpans) -> bool:
+    """Whether a line with these tokens does not come back."""
+    if spans.exact:
+        return False
+    ends = np.array([0, len(spans.ids)], dtype=np.int64)
+    return not is_same(line, engine.decode_batch(spans.ids, ends)[0])
 
 
 def is_same(line: str, back: str) -> bool:

@@ -1,15 +1,9 @@
-"""The lines that are measured: accepted texts, the definition of a line, and the words of lines.
+"""The lines that are measured: accepted texts, and the definition of a line.
 
 Owns reading texts into lines by language (a document is cut at its newlines, without "\n" or
 "\r\n"; blank lines are skipped) and the check that texts are parallel. Corpus weights play no
 part: each line counts once. Lines are kept in memory, about the size of the text. And what a
 normalizer does to a text (Table 15 of the Indic study). Knows nothing of tokenizers.
-
-Owns where words are (runs between whitespace, as `str.split` cuts; `words` cuts the runs of scripts
-that put no space between words further), which of them a token cuts, and how tokens are shared out
-among words: a token that touches several words counts for each of them in equal parts, one that is
-whitespace alone for the word after it (the last one at the end of a line), so that the parts add up
-to the tokens of the line.
 
 And the bins of `fertility_bin_…`. A word's rank is one plus the number of words that are more
 frequent, in the text itself or in a corpus of its language; words of one frequency have one rank,
@@ -21,17 +15,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vocabshift.errors import CorpusError
-from vocabshift.evaluation.lines.token_facts import Int64, parts_of, running_sums
-from vocabshift.evaluation.lines.words import Cut, inner_words
 from vocabshift.results import UNLABELLED, Result, Results, with_sources
+from vocabshift.text.corpus import Corpus
 from vocabshift.text.normalize import normalizer_function
+from vocabshift.text.readers import FileSource
 
 Lines = dict[str, list[str]]
 """Lines by language, in order of first appearance."""
@@ -58,12 +53,16 @@ def read_lines(texts: Any) -> Lines:
 
 
 def check_parallel(
-    lines: Mapping[str, Sequence[str]], what: str, files: Mapping[str, str] | None = None
+    lines: Mapping[str, Sequence[str]],
+    what: str,
+    files: Mapping[str, str] | None = None,
+    blank: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
     """CorpusError where languages differ in their number of lines; `what` needs parallel text.
 
-    That line n says the same in every language cannot be seen; that the numbers differ can.
-    `files` tells where the text of each language came from.
+    That line n says the same in every language cannot be seen; that the numbers differ can, and
+    that each of two texts has a line `blank` (of `blank_lines`) that the other has not, so that
+    others are shifted. `files` tells where the text of each language came from.
     """
     counts = {language: len(of_language) for language, of_language in lines.items()}
     if len(set(counts.values())) > 1:
@@ -75,6 +74,51 @@ def check_parallel(
             f"{what} needs parallel texts, line n of each saying the same: {named} "
             "(blank lines left out)"
         )
+    numbers = {language: set(blank[language]) for language in lines if language in (blank or ())}
+    for one, other in combinations(numbers, 2):
+        alone = (numbers[one] - numbers[other], numbers[other] - numbers[one])
+        if all(alone):
+            found = " and ".join(
+                f"line {min(of)} is blank in {language}{_place(language, files)} alone"
+                for language, of in zip((one, other), alone, strict=True)
+            )
+            raise CorpusError(
+                f"{what} needs parallel texts, line n of each saying the same: {found}; remove "
+                "these lines from both"
+            )
+
+
+def blank_lines(texts: Any) -> dict[str, tuple[int, ...]]:
+    """Numbers of the blank lines, from 1, that have text after them, by language.
+
+    Of a `Corpus` those of its files of text, which are read once more; of other texts those of
+    lists, for what is read once is gone.
+    """
+    if isinstance(texts, Corpus):
+        sources = [(part, part.source) for part in texts.parts]
+        whole = [
+            replace(part, source=replace(source, unit="file"))
+            for part, source in sources
+            if isinstance(source, FileSource)
+        ]
+        texts = Corpus(whole) if whole else {}
+    elif isinstance(texts, Mapping):
+        texts = {label: text for label, text in texts.items() if isinstance(text, list | tuple)}
+    n_lines: Counter[str] = Counter()
+    last: Counter[str] = Counter()  # that is not blank
+    blank: dict[str, list[int]] = {}
+    for language, text in _labelled(texts):
+        of_language = blank.setdefault(language, [])
+        for line in [] if text is None else text.removesuffix("\n").split("\n"):
+            n_lines[language] += 1
+            if line.strip():
+                last[language] = n_lines[language]
+            else:
+                of_language.append(n_lines[language])
+    return {
+        language: tuple(number for number in numbers if number < last[language])
+        for language, numbers in blank.items()
+    }
 
 
 def files_of(texts: Any) -> dict[str, str]:
@@ -126,7 +170,9 @@ def _lines(language: str, text: Any) -> list[str]:
         raise CorpusError(
             f"a line of {language} holds half a surrogate pair, which is not text: {error}"
         ) from None
-    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
+    *ended, last = text.split("\n")
+    lines = [*(line.removesuffix("\r") for line in ended), last]
+    return [line for line in lines if line.strip()]
 
 
 WORDS = "words_changed"
@@ -155,82 +201,6 @@ def normalization_effect(texts: Any, normalizer: str) -> Results:
         rows.append(Result(normalizer, language, WORDS, share, n_words))
         rows.append(Result(normalizer, language, UNIQUE_WORDS, unique_share, len(words)))
     return with_sources(rows, read, {})
-
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-_BEYOND = 0x3001  # U+3000 is the last whitespace of Unicode
-_IS_SPACE = np.array([chr(c).isspace() for c in range(_BEYOND + 1)])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Lines laid end to end as UTF-8, and the words in them."""
-
-    line_starts: Int64  # (n_lines + 1,) in bytes
-    words_before: Int64  # (n_bytes + 1,) words that begin before each byte
-    is_inside: Bools  # (n_bytes + 1,) whether a cut in front of the byte cuts a word
-
-    @property
-    def line_words(self) -> Int64:
-        """(n_lines + 1,) words in front of each line."""
-        return self.words_before[self.line_starts]
-
-
-def lay_out(lines: Sequence[str], cut: Cut | None = None) -> Layout:
-    """The layout of lines, none of which is blank; `cut` finds words in what has no spaces."""
-    text = "".join(lines)
-    none = np.zeros(0, dtype=np.bool_)
-    is_text = np.concatenate([none, *(_is_text(text[part]) for part in parts_of(len(text)))])
-    line_starts = np.zeros(len(lines) + 1, dtype=np.int64)
-    np.cumsum([len(line.encode()) for line in lines], out=line_starts[1:])
-    begins = is_text.copy()
-    begins[1:] &= ~is_text[:-1]
-    begins[line_starts[:-1]] = is_text[line_starts[:-1]]
-    if cut is not None:
-        for line, start in zip(lines, line_starts.tolist(), strict=False):
-            begins[[start + place for place in inner_words(line, cut)]] = True
-    words_before = running_sums(len(begins), begins.__getitem__)
-    is_inside = np.zeros(len(is_text) + 1, dtype=np.bool_)
-    is_inside[:-1] = is_text & ~begins
-    return Layout(line_starts, words_before, is_inside)
-
-
-def _is_text(text: str) -> Bools:
-    """Of every byte of UTF-8, whether it is of a character that is not whitespace."""
-    characters = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    sizes = 1 + (characters > 0x7F) + (characters > 0x7FF).astype(np.int64) + (characters > 0xFFFF)
-    return np.repeat(~_IS_SPACE[np.minimum(characters, _BEYOND)], sizes)
-
-
-def cut_words(layout: Layout, starts: Int64) -> Int64:
-    """Words of each line, (n_lines,), in which a token begins after their first byte.
-
-    `starts`: where each token begins, in bytes of the layout. A superword that covers a word
-    does not cut it.
-    """
-    is_cut = np.zeros(int(layout.words_before[-1]), dtype=np.bool_)
-    for part in parts_of(len(starts)):
-        here = starts[part]
-        is_cut[layout.words_before[here[layout.is_inside[here]]] - 1] = True
-    return np.diff(running_sums(len(is_cut), is_cut.__getitem__)[layout.line_words])
-
-
-def tokens_of_words(layout: Layout, starts: Int64, ends: Int64, line: Int64) -> Floats:
-    """Tokens of each word, (n_words,), shared out by the rule at the head of this file.
-
-    `starts` and `ends`: bytes of each token; `line`: the number of its line.
-    """
-    line_words = layout.line_words
-    first = layout.words_before[starts] - layout.is_inside[starts]
-    touched = np.maximum(layout.words_before[ends] - first, 0)
-    lone = touched == 0  # whitespace alone, or nothing
-    first = np.where(lone, np.minimum(first, line_words[line + 1] - 1), first)
-    touched = np.maximum(touched, 1)
-    word = np.repeat(first - (np.cumsum(touched) - touched), touched) + np.arange(touched.sum())
-    share = np.repeat(1.0 / touched, touched)
-    return np.asarray(np.bincount(word, share, int(line_words[-1])), dtype=np.float64)
 
 
 Bytes = npt.NDArray[np.uint8]

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vocabshift.checks.vocabulary_report import SPECIAL, classes_of
+from vocabshift.evaluation.lines.placing import is_lost
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.text.languages import find_language
 from vocabshift.text.writing import syllable_borders
@@ -47,6 +48,7 @@ class TokenizedLine:
     text: str
     tokens: tuple[LineToken, ...]
     exact: bool = True  # whether the tokens cover the line byte for byte
+    lost: bool = False  # whether the line does not come back, as `loss_rate` counts it
     # Bytes, ascending, at which a picture may divide the line without splitting one drawn
     # sign; None: in front of every character.
     borders: tuple[int, ...] | None = None
@@ -169,7 +171,7 @@ def _line(engine: Engine, line: str, spans: LineSpans) -> TokenizedLine:
         for token_id, start, end, mark in zip(*columns, strict=True)
     )
     syllables = tuple(borders.syllables.nonzero()[0].tolist())
-    return TokenizedLine(line, tokens, spans.exact, syllables)
+    return TokenizedLine(line, tokens, spans.exact, is_lost(engine, line, spans), syllables)
 
 
 # The lines that are shown.

@@ -144,11 +144,14 @@ class MixedText:
 
 
 def mix(
-    lines: Lines, pairs: Iterable[str], files: Mapping[str, str] | None = None
+    lines: Lines,
+    pairs: Iterable[str],
+    files: Mapping[str, str] | None = None,
+    blank: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, MixedText]:
     """{"hi+en": mixed text} of parallel lines (of `texts.read_lines`), for each of the `pairs`.
 
-    `files` tells where the text of each language came from. ValueError for a label that is no
+    `files` and `blank` are those of `check_parallel`. ValueError for a label that is no
     pair; CorpusError for a language without text, or for texts that are not parallel.
     """
     mixed = {}
@@ -163,7 +166,7 @@ def mix(
                     f"{', '.join(lines) or 'nothing'}"
                 )
         first, second = (lines[language] for language in names)
-        check_parallel(dict(zip(names, (first, second), strict=True)), label, files)
+        check_parallel(dict(zip(names, (first, second), strict=True)), label, files, blank)
         mixed[label] = MixedText(switch_codes(first, second, names=names), (first, second))
     return mixed
 

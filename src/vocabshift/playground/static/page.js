@@ -78,7 +78,7 @@ function show() {
   const ruler = new Ruler(last.shown, last.borders);
   const isShared = $("differences").checked && panels.length > 1 ? sharedSpans(last.tokenizers) : null;
   const most = Math.max(1, ...last.tokenizers.map((found) => found.n_tokens));
-  const fewest = Math.min(...last.tokenizers.map((found) => found.n_tokens));
+  const fewest = Math.min(...last.tokenizers.filter((found) => !found.lost).map((found) => found.n_tokens));
   panels.forEach((panel, i) => {
     const found = last.tokenizers[i];
     panel.found = found;
@@ -142,7 +142,7 @@ class Panel {
   figures(found, text, most, fewest) {
     const n = found.n_tokens;
     this.total.textContent = number.format(n);
-    this.element.classList.toggle("best", panels.length > 1 && n === fewest && n > 0);
+    this.element.classList.toggle("best", panels.length > 1 && n === fewest && n > 0 && !found.lost);
     this.bar.firstChild.style.width = `${(100 * n) / most}%`;
     const rate = (value, per) => (per ? (value / per).toFixed(2) : "–");
     const rows = [
@@ -156,6 +156,7 @@ class Panel {
       const sign = change > 0 ? "+" : change < 0 ? "−" : "±";
       rows.push([`tokens against ${panels[0].name}`, base ? `${sign}${Math.abs(change).toFixed(1)} %` : "–"]);
     }
+    if (found.lost) rows.push(["text that is lost", "yes"]);
     this.rates.replaceChildren(
       ...rows.map(([name, value]) => make("div", "", make("dt", "", make("bdi", "", name)), make("dd", "", value))),
     );

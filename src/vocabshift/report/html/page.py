@@ -136,7 +136,7 @@ def languages_html(languages: Sequence[LanguageView]) -> str:
 
 
 def _language(view: LanguageView) -> str:
-    whole = [lines for lines in view.lines.values() if not any(map(_is_lossy, lines))]
+    whole = [lines for lines in view.lines.values() if not any(line.lost for line in lines)]
     fewest = min(map(_n_tokens, whole), default=0)
     blocks = []
     for subject, lines in view.lines.items():
@@ -149,11 +149,6 @@ def _language(view: LanguageView) -> str:
             f'<div class="cut"><h3>{visible_html(subject)} <small>{facts}</small></h3>{shown}</div>'
         )
     return "".join(blocks)
-
-
-def _is_lossy(line: TokenizedLine) -> bool:
-    """Return whether a token represents text that it cannot decode to; that is not an advantage."""
-    return any(token.unknown for token in line.tokens)
 
 
 def _n_tokens(lines: Sequence[TokenizedLine]) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import examples
-from vocabshift.evaluation.lines import texts, token_facts
+from vocabshift.evaluation.lines import token_facts, words
 from vocabshift.evaluation.lines.counts import count_lines
 from vocabshift.evaluation.lines.subject import engine_of
 from vocabshift.evaluation.lines.token_facts import TokenFacts
@@ -63,8 +63,8 @@ def test_parts_change_no_count(make_tokenizer, monkeypatch) -> None:
         sizes.append(len(text))
         return whole_is_text(text)
 
-    whole_is_text = texts._is_text
-    monkeypatch.setattr(texts, "_is_text", is_text)
+    whole_is_text = words._is_text
+    monkeypatch.setattr(words, "_is_text", is_text)
     in_parts = count_lines(engine, facts, lines).lines
     assert max(sizes) <= token_facts.AT_ONCE
     monkeypatch.undo()

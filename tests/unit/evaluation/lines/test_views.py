@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tokenizers import Tokenizer as Backend
-from tokenizers import models, pre_tokenizers
+from tokenizers import models, normalizers, pre_tokenizers
 
 from vocabshift.evaluation.lines.views import choose_lines, language_name, token_views
 from vocabshift.report.html.page import languages_html
@@ -56,6 +56,12 @@ def test_other_kinds_have_views_too(make_tokenizer) -> None:
     assert found == {"special tokens": 2, "Latin": 2}
     html = languages_html(views.languages)
     assert "× the fewest" not in html  # few tokens for what cannot be said are no merit
+    backend.normalizer = normalizers.Lowercase()
+    shouted = token_views({"words": backend, "bytes": make_tokenizer()}, {"en": ["MILL"]})
+    (line,) = shouted.languages[0].lines["words"]
+    assert (True, False) == (line.lost, line.tokens[0].unknown)
+    assert "× the fewest" not in languages_html(shouted.languages)  # nor are capitals
+    assert not shouted.languages[0].lines["bytes"][0].lost
 
 
 def test_labels_that_are_no_language_stay() -> None:

@@ -11,8 +11,14 @@ import pytest
 from small_models import old_tokenizer
 from vocabshift.evaluation.evaluate import evaluate
 from vocabshift.evaluation.lines import words
-from vocabshift.evaluation.lines.texts import cut_words, lay_out
-from vocabshift.evaluation.lines.words import cuts_of, inner_words, is_unspaced, no_words
+from vocabshift.evaluation.lines.words import (
+    cut_words,
+    cuts_of,
+    inner_words,
+    is_unspaced,
+    lay_out,
+    no_words,
+)
 
 THAI = "ภาษาไทยเป็นภาษา"
 
