@@ -62,7 +62,8 @@ class CheckReport:
     losing_bytes: tuple[str, ...]  # of these, "04": text with assigned characters is lost
     unassigned_bytes: tuple[str, ...]  # "F1": only unassigned characters are spelt with them
     never_bytes: tuple[str, ...]  # "C0": no UTF-8 has them
-    lost_characters: tuple[str, ...]  # "U+0004": assigned, and the vocabulary has no bytes for them
+    lost_characters: tuple[str, ...] | None  # "U+0004": assigned, and the vocabulary has no bytes
+    # for them; None for a model without bytes, for which all it does not know is the unknown token
     partial_utf8: tuple[str, ...]  # not whole UTF-8, single bytes left out
     superwords: tuple[str, ...]  # text on both sides of a space
     terminal_spanning: tuple[str, ...]  # a sentence end inside the token
@@ -175,14 +176,15 @@ def check(
     )
 
 
-def _missing(tokenizer: AnyTokenizer) -> dict[str, tuple[str, ...]]:
+def _missing(tokenizer: AnyTokenizer) -> dict[str, tuple[str, ...] | None]:
     """The missing bytes by what they lose, and the lost characters."""
     missing, losing = missing_bytes(tokenizer), losing_bytes(tokenizer)
+    lost = names_of(lost_characters(tokenizer))
     return {
         "losing_bytes": hex_of(losing),
         "unassigned_bytes": hex_of(b for b in missing if b not in (*losing, *NEVER_IN_UTF8)),
         "never_bytes": hex_of(byte for byte in missing if byte in NEVER_IN_UTF8),
-        "lost_characters": names_of(lost_characters(tokenizer)),
+        "lost_characters": lost if lost or tokenizer.byte_pieces() else None,
     }
 
 

@@ -173,7 +173,7 @@ def check_tokenizers(
                 "losing": list(report.losing_bytes),
                 "unassigned": list(report.unassigned_bytes),
                 "never": list(report.never_bytes),
-                "lost_characters": list(report.lost_characters[:_SHOWN]),
+                "lost_characters": list((report.lost_characters or ())[:_SHOWN]),
             }
         if report.engine is not None:
             entry["engine"] = report.engine.to_dict()
@@ -228,10 +228,15 @@ def _about_residue(entry: dict[str, Any]) -> list[str]:
 
 
 def _about_bytes(entry: dict[str, Any]) -> list[str]:
-    missing = entry.get("missing_bytes")
+    missing, name = entry.get("missing_bytes"), entry["tokenizer"]
+    lines: list[str] = []
+    if entry["lost_characters"] is None:
+        lines.append(
+            f"{name} has no bytes to fall back on: characters that it does not know become its "
+            "unknown token. Text (--text) tells how many lines do not round-trip."
+        )
     if missing is None:
-        return []
-    lines, name = [], entry["tokenizer"]
+        return lines
     harmless = [
         f"{len(missing[key])} {what} ({' '.join(missing[key])})"
         for key, what in (
@@ -244,12 +249,11 @@ def _about_bytes(entry: dict[str, Any]) -> list[str]:
         lines.append(f"Of the 256 bytes {name} lacks {' and '.join(harmless)}: no text needs them.")
     if missing["losing"]:
         n_lost = entry["lost_characters"]
-        shown = ", ".join(missing["lost_characters"])
         more = ", …" if n_lost > len(missing["lost_characters"]) else ""
         lines.append(
             f"Of the 256 bytes {name} lacks {len(missing['losing'])} that text may hold "
             f"({' '.join(missing['losing'])}): of the assigned characters it loses {n_lost:,} "
-            f"({shown}{more}). The flag --complete-bytes of extend, prune, adapt and transfer adds "
+            f"({', '.join(missing['lost_characters'])}{more}). The flag --complete-bytes of extend, prune, adapt and transfer adds "
             "tokens for them."
         )
     return lines

@@ -20,6 +20,7 @@ from vocabshift.tokenizer.model import BpeModel
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.tokenizer.unigram import Scored, unigram_tokenizer
 from vocabshift.tokenizer.unigram_or_wordpiece import UnigramOrWordPieceTokenizer
+from vocabshift.workflows.tokenizers import advice, check_tokenizers
 
 
 def holding(*tokens: str) -> Tokenizer:
@@ -338,7 +339,7 @@ def test_faults_of_a_unigram_model() -> None:
     assert ("<0x41>",) == check(shorter).missing_byte_pieces
 
 
-def test_a_word_piece_model() -> None:
+def test_a_word_piece_model(tmp_path: Path) -> None:
     """Lower case and spaces: what it loses is told, and each token is reached."""
     vocab = {"[UNK]": 0, "a": 1, "##b": 2, "ab": 3}
     backend = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab, unk_token="[UNK]"))
@@ -348,3 +349,9 @@ def test_a_word_piece_model() -> None:
     assert (4, 0, ()) == (report.vocab_size, report.byte_pieces, report.unreachable)
     assert 1 == report.round_trip_failures  # "abc" is unknown
     assert ["abc"] == report.languages[0].lost_lines
+    assert report.lost_characters is None  # nearly all, and without text no fault
+    assert check(backend).ok
+    backend.save(str(tmp_path / "tokenizer.json"))
+    (entry,) = check_tokenizers([tmp_path / "tokenizer.json"])
+    assert entry["lost_characters"] is None
+    assert any("become its unknown token" in line for line in advice(entry))
