@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError
+from vocabshift.errors import CorpusError, printable
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.count_folder import FILE, CountFolder
 from vocabshift.text.count_shards import Block, ForeignShard, weighted_sum
@@ -47,7 +47,16 @@ class _ForeignPart:
         found: set[str | None] = set()
         for shard, label in self.shards:
             own = shard.languages()
+            if label is not None and (others := own - {None, label}):
+                raise CorpusError(
+                    f"{shard.path} has rows of {_named(others)}, and a folder of its path says "
+                    f"{label}; leave out the column language, or rename the folder"
+                )
             found |= {label} if own and label is not None else own
+        if any(label is not None and not label.strip() for label in found):
+            raise CorpusError(
+                f"{self.path} has a language that is blank; write for example hin, or null"
+            )
         return sorted(found, key=lambda label: (label is not None, label or ""))
 
     def figures(self) -> Counter[tuple[str | None, str]]:
@@ -132,7 +141,8 @@ class CountJoin(WeightedText):
     ) -> _core.WordCounter:
         """Add up all words, group by group. `memory_bytes` 0: `MEMORY`.
 
-        CorpusError for a damaged part; ValueError where a count outgrows 64 bits.
+        CorpusError for a damaged part, and for parts without a word; ValueError where a count
+        outgrows 64 bits.
         """
         spill = "." if spill_folder is None else str(spill_folder)
         counter = _core.WordCounter(_core.PreTokenizer([]), threads, memory_bytes or MEMORY, spill)
@@ -144,6 +154,11 @@ class CountJoin(WeightedText):
                 done += len(block[1])
                 if progress is not None:
                     progress(done, n_rows)
+        if not done:
+            raise CorpusError(
+                f"{', '.join(map(str, self.paths))}: there is no word that occurs; name counts of "
+                "some text"
+            )
         self.fingerprint = format_fingerprint(self._sum)
         return counter
 
@@ -218,6 +233,10 @@ def _open(path: Path) -> CountFolder | _ForeignPart:
         if (folder / FILE).exists():  # its languages and statistics are not in the Parquet files
             raise CorpusError(f"{folder} is a folder of counts in itself; name it, not {path}")
     return _ForeignPart(path, tuple((ForeignShard(file), _label(file, path)) for file in files))
+
+
+def _named(labels: Iterable[str | None]) -> str:
+    return ", ".join(sorted(printable(str(label)) for label in labels))
 
 
 def _label(file: Path, part: Path) -> str | None:

@@ -173,9 +173,11 @@ class ForeignShard:
 
     def read(self) -> Iterator[tuple[str | None, Block]]:
         """Blocks of words of one language; CorpusError for nulls, negative counts, bad UTF-8."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         self.figures.clear()
+        none = pa.scalar(0, pa.uint64())  # a plain 0 is signed, and so would be the counts
         for words, counts, languages in self._columns():
             first = pc.binary_slice(words, 0, 1)
             if pc.any(pc.equal(first, BAD_ROW)).as_py():
@@ -192,7 +194,7 @@ class ForeignShard:
                 if name not in _FIGURES:
                     raise CorpusError(f"{self.path} holds a word that is not UTF-8; {_EXPORT}")
                 self.figures[label, name] += count
-            is_counted = pc.and_(pc.greater(counts, 0), pc.invert(is_figure))
+            is_counted = pc.and_(pc.greater(counts, none), pc.invert(is_figure))
             for label in pc.unique(languages).to_pylist():
                 same = pc.is_null(languages) if label is None else pc.equal(languages, label)
                 chosen = pc.and_(is_counted, same)

@@ -120,9 +120,13 @@ class WeightedText:
         sizes = (max(group.n_bytes, 1) for group in self.groups)
         # In floating point: a weight may be beyond all integers of 64 bits.
         if not sum(map(mul, exact, sizes)) * unit < _MOST:
+            times = f"between {min(weights):.3g} and {max(weights):.3g} times"
             raise ValueError(
-                f"documents count between {min(weights):.3g} and {max(weights):.3g} times, which "
-                "leaves no room to count in 64 bits; make the weights less different"
+                f"documents count {times}, which leaves no room to count in 64 bits; make the "
+                "weights less different"
+                if is_weighted
+                else f"the words have {self.n_bytes:,} bytes, each as often as it "
+                "occurs: too many to count in 64 bits; count less text"
             )
         return list(map(round, exact))
 

@@ -245,6 +245,21 @@ def test_languages_in_paths(tmp_path: Path) -> None:
     null.mkdir()
     pq.write_table(table(ROWS[4:]).drop_columns("language"), null / "part.parquet")
     assert WORDS == words(join(tmp_path / "out", [tmp_path / "in"], pattern=NAMED["gpt2"]))
+    pq.write_table(table(ROWS[1:2]), tmp_path / "in" / "language=hi" / "other.parquet")
+    with pytest.raises(CorpusError, match=r"other\.parquet has rows of en, and .* says hi"):
+        join(tmp_path / "no", [tmp_path / "in"], pattern=NAMED["gpt2"])
+
+
+def test_counts_beyond_what_is_signed(tmp_path: Path) -> None:
+    """They are counts; only text that would need as many bytes cannot be trained on."""
+    pq.write_table(table([("a", 2**63, "en")], count=pa.uint64()), tmp_path / "words.parquet")
+    out = join(tmp_path / "out", [tmp_path / "words.parquet"], pattern=NAMED["gpt2"])
+    assert {"en": {b"a": 2**63}} == words(out)
+    reader = CountJoin.open([out])
+    reader.count_words()
+    reader.sampling_alpha = None
+    with pytest.raises(ValueError, match=r"words have 9,223,372,036,854,775,808 bytes, .* too"):
+        reader.fixed_point_weights()
 
 
 def test_tables_beside_folders(tmp_path: Path) -> None:
@@ -271,11 +286,14 @@ def test_tables_beside_folders(tmp_path: Path) -> None:
         (lambda t: t.set_column(1, "count", pa.array([1, -1, 1, 1, 1])), "is damaged"),
         (lambda t: t.set_column(0, "word", pa.array(["", *"abcd"])), "holds an empty word"),
         (lambda t: t.set_column(0, "word", pa.array([b"\xff"] * 5)), "not UTF-8"),
+        (lambda t: t.set_column(2, "language", pa.array([" "] * 5)), "a language that is blank"),
+        (lambda t: t.slice(0, 0), "no word that occurs"),
+        (lambda t: t.set_column(1, "count", pa.array([0] * 5)), "no word that occurs"),
     ],
 )
 def test_tables_that_are_no_counts(tmp_path: Path, change: Any, message: str) -> None:
     pq.write_table(change(table()), tmp_path / "words.parquet")
-    with pytest.raises(CorpusError, match=f"words.parquet .*{message}"):
+    with pytest.raises(CorpusError, match=rf"words\.parquet.*{message}"):
         CountJoin.open([tmp_path / "words.parquet"], NAMED["gpt2"]).count_words()
 
 
