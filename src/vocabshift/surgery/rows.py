@@ -76,8 +76,9 @@ def new_matrix(
 
     `out`: what the rows are written to by `index_copy_`; None makes a tensor.
 
-    Every row is written once and by its id. Rows of no token (padding, holes) get the mean of the
-    old rows of no token, or of all where there are none: a head never prefers them.
+    Every row is written once and by its id. A row that is of no token (padding, holes) before and
+    after stays; others of no token get the mean of the old rows of no token. Where there are none,
+    all get the mean of the old tokens' rows: a head never prefers them.
     """
     import torch
 
@@ -113,13 +114,19 @@ def new_matrix(
     empty[target] = False
     empty[torch.from_numpy(sources.made).to(device)] = False
     if bool(empty.any()):
-        row = _padding_row(old, used).unsqueeze(0)
+        row, idle_ids = _padding_row(old, used)
+        kept = idle_ids[idle_ids < n_rows]
+        kept = kept[empty[kept]]
+        empty[kept] = False
+        for ids in torch.split(kept, length):
+            new.index_copy_(0, ids, old.index_select(0, ids))
         for ids in torch.split(empty.nonzero().squeeze(1), length):
-            new.index_copy_(0, ids, row.expand(len(ids), -1))
+            new.index_copy_(0, ids, row.unsqueeze(0).expand(len(ids), -1))
     return new
 
 
-def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
+def _padding_row(old: torch.Tensor, used: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A row for padding, and the ids of the old padding, if its rows are fit to stay."""
     import torch
 
     idle = torch.ones(len(old), dtype=torch.bool, device=old.device)
@@ -131,9 +138,9 @@ def _padding_row(old: torch.Tensor, used: torch.Tensor) -> torch.Tensor:
         # the head would then find as likely. Numbers of a bias may be equal by chance.
         is_usable = bool(torch.isfinite(row).all())
         if is_usable and (old.shape[1] == 1 or not _is_row(old, used, row.to(old.dtype))):
-            return row.to(old.dtype)
+            return row.to(old.dtype), idle_ids
     row, _ = initialize.mean_and_std(old, used)
-    return row.to(old.dtype)
+    return row.to(old.dtype), idle_ids[:0]
 
 
 def _is_row(old: torch.Tensor, used: torch.Tensor, row: torch.Tensor) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,18 @@ def test_rows_by_id(monkeypatch) -> None:
     mean = ((old[0].float() + 2 * old[1].float()) / 3).to(torch.bfloat16)
     assert torch.equal(torch.stack([mean, old[2]]), new[[5, 2]])
     assert torch.equal(old[[4, 4, 4]], new[[1, 4, 7]])  # padding is like the old padding
+
+
+def test_padding_that_stays_padding_keeps_its_rows() -> None:
+    """Whoever has written there finds it again, and the logits of a kept token stay."""
+    old = torch.arange(14.0).reshape(7, 2)
+    sources = replace(_map({0: 0}, {4: [0]}, 0), old_ids=np.array([0, 2, 3]))
+    new = new_matrix(old, sources, initialize.fvt, 9, 0)
+    assert torch.equal(old[[1, 5, 6]], new[[1, 5, 6]])  # a hole, and the end
+    mean = old[[1, 4, 5, 6]].mean(0)  # where a token was, and where no row was
+    assert torch.equal(mean.expand(4, -1), new[[2, 3, 7, 8]])
+    smaller = new_matrix(old, sources, initialize.fvt, 6, 0)
+    assert torch.equal(new[:6], smaller)
 
 
 def test_padding_without_an_example_is_the_mean() -> None:
