@@ -147,6 +147,7 @@ def test_killed_and_resumed(cpt: Cpt, place: Path, tmp_path: Path, monkeypatch) 
     line = cpt("seed=5", status=2)
     assert "seed = 5 (it was 0)" in line
     assert "--no-resume" in line
+    assert "held_out" in cpt(status=2, held_out=[f"en={place / 'en.txt'}"])
     config = place / "model/config.json"
     before = config.read_bytes()
     config.write_bytes(before.replace(b'"attention_dropout": 0.0', b'"attention_dropout": 0.5'))

@@ -49,12 +49,19 @@ def layers(model: Any) -> list[torch.nn.Module]:
     return max(lists, key=lambda found: sum(p.numel() for each in found for p in each.parameters()))
 
 
+# What PEFT refuses to adapt, by name and model type (peft.tuners.tuners_utils).
+_FUSED = "out_proj"
+_WITH_FUSED = ("falcon_h1", "falcon_mamba", "mamba", "mamba2", "nemotron_h")
+
+
 def targets(model: Any, names: Sequence[str] = ()) -> dict[str, torch.nn.Module]:
     """The linear layers that get an adapter, by their names in the plain model.
 
     `names`: full names, or their last parts ("q_proj", "mlp.down_proj"); none: every linear layer
-    of the decoder, and not the head. ValueError for a name that no such layer has.
+    of the decoder, and not the head, nor Mamba's `out_proj`, whose kernels read the weight beside
+    the layer. ValueError for a name that no such layer has.
     """
+    reads_weight = _FUSED if model.config.model_type in _WITH_FUSED else None
     inside = {id(module) for module in _body(model).modules()}
     head = model.get_output_embeddings()
     found = {
@@ -62,6 +69,7 @@ def targets(model: Any, names: Sequence[str] = ()) -> dict[str, torch.nn.Module]
         for name, module in model.named_modules()
         if id(module) in inside and module is not head
         if _is_linear(module) and ".lora_" not in name
+        if name.replace(".base_layer", "").rpartition(".")[2] != reads_weight
     }
     if not names:
         if not found:

@@ -182,13 +182,13 @@ def _checkpoints(
 ) -> StepCheckpoints:
     facts = {
         **inputs.facts(),
+        "held_out": inputs.held_out and data_key(inputs.held_out),  # before and after are compared
         "phases": [phase.mathematics() for phase in config.phases],
         **config.loop.mathematics(),
         "mixed_precision": accelerator.mixed_precision,
     }
-    folder = partial / CHECKPOINTS / TRAINING
     return StepCheckpoints(
-        folder,
+        folder := partial / CHECKPOINTS / TRAINING,
         facts,
         export=export_facts(inputs, folder),
         every_steps=config.checkpoint_steps,

@@ -8,6 +8,7 @@ the random state is put back.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stderr
@@ -220,7 +221,7 @@ def export_facts(inputs: Inputs, training: Path) -> dict[str, Any]:
 
 def export_command(checkpoint: Path) -> str:
     """The command that makes a checkpoint a model folder."""
-    return f"vocabshift cpt --export {checkpoint} -o DIR"
+    return shlex.join(["vocabshift", "cpt", "--export", str(checkpoint), "-o", "DIR"])
 
 
 def has_checkpoint(work: Path) -> bool:

@@ -140,6 +140,19 @@ def test_a_head_that_is_called_decoder(kind: str) -> None:
     assert {"0", "2"} == ends
 
 
+def test_layers_whose_weight_alone_is_read() -> None:
+    """PEFT refuses Mamba's `out_proj`: by default it gets no adapter, and it cannot be named."""
+    config = transformers.MambaConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=2, state_size=4
+    )
+    model = transformers.MambaForCausalLM(config)
+    last = {name.rpartition(".")[2] for name in adapters.targets(model)}
+    assert {"in_proj", "x_proj", "dt_proj"} == last
+    with pytest.raises(ValueError, match="called 'out_proj'; there are dt_proj, in_proj, x_proj"):
+        adapters.targets(model, ["out_proj"])
+    assert sorted(last) == adapters.insert(model, (), **SETTINGS)["target_modules"]
+
+
 def falcon() -> Any:
     config = transformers.FalconConfig(
         vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2
