@@ -29,7 +29,7 @@ _NIGHTLY = os.environ.get("VOCABSHIFT_NIGHTLY", "")  # as tests/nightly.py says
 # The same examples in every run, and more of them where a share of the nightly tests is run too;
 # VOCABSHIFT_EXAMPLES=N draws fresh ones, N times as many.
 _TIMES = int(os.environ.get("VOCABSHIFT_EXAMPLES", "0"))
-_FIXED = 100 if _NIGHTLY else 60
+_FIXED = 100 if _NIGHTLY else 50
 settings.register_profile("fixed", _UNTIMED, max_examples=_FIXED, derandomize=True)
 settings.register_profile(
     "fresh", _UNTIMED, max_examples=100 * max(_TIMES, 1), derandomize=False, print_blob=True

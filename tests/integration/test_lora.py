@@ -96,7 +96,7 @@ def config(place: Path, folder: Path, kind: str = "llama", **keys: Any) -> Path:
     return file
 
 
-@pytest.mark.parametrize("kind", ["llama", "llama-tied"])
+@pytest.mark.parametrize("kind", [pytest.param("llama", marks=pytest.mark.nightly), "llama-tied"])
 def test_trained_loaded_elsewhere_and_merged(
     run: Run, place: Path, tmp_path: Path, kind: str
 ) -> None:

@@ -1,6 +1,7 @@
 """The recipes run from one command to their tables, here on our own sample texts.
 
-Left to the night are those that compare variants: the recipe that they vary is always run.
+Left to the night are those that compare variants: the recipe that they vary is always run. So are
+studies that train models, which the demo and the tests of the verbs do too.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def rows_by_table(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
     ("recipe", "ours", "others"),
     [
         ("ist", "ist", ["superbpe", "bpe"]),
-        ("matra", "matra", [*(f"matra-{v}" for v in "ABCD"), "matra-smoothed", "ist"]),
+        pytest.param(
+            *("matra", "matra", [*(f"matra-{v}" for v in "ABCD"), "matra-smoothed", "ist"]),
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_a_recipe_writes_its_tokenizers_and_tables(
@@ -354,6 +358,7 @@ def test_syllables_kept_whole_are_measured(run: Run, tmp_path: Path) -> None:
     assert f"{change['']:+.4f} (seeds " in printed
 
 
+@pytest.mark.nightly
 def test_the_extrinsic_test_trains_and_evaluates_small_models(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("indic_study/extrinsic.sh", out)
@@ -453,6 +458,7 @@ def test_the_adaptation_study_compares_every_arm(run: Run, tmp_path: Path) -> No
     assert {"eng", "hin", "tam"} == {row["language"] for row in latency}
 
 
+@pytest.mark.nightly
 def test_the_study_of_ways_to_keep_a_model_resumes(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("sacrebleu")

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer as Backend
 
 from real_text import vendor
-from vendor_checks import vendor_params
+from vendor_checks import vendor_param
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.writing import TERMINALS
 from vocabshift.tokenizer import byte_level
@@ -40,7 +40,10 @@ class Run:
     result: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=vendor_params(DIES))
+@pytest.fixture(
+    scope="module",
+    params=[vendor_param(name, name=name, is_nightly=name == "qwen25") for name in DIES],
+)
 def run(
     request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:

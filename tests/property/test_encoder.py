@@ -139,7 +139,10 @@ def test_a_batch_is_its_texts(name: str, batch: list[str], copies: int) -> None:
             assert batch == encoder.decode_batch(ids, offsets)
 
 
-@pytest.mark.parametrize("name", ["bpe", "ist", "ist, nfkc"])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(n, marks=pytest.mark.nightly) for n in ("bpe", "ist")), "ist, nfkc"],
+)
 def test_a_batch_of_many_parts(name: str) -> None:
     """Words of one byte to more than a cache remembers, on threads with a cache each."""
     draw = random.Random(name)
