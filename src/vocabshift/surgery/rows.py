@@ -118,9 +118,10 @@ def new_matrix(
         kept = idle_ids[idle_ids < n_rows]
         kept = kept[empty[kept]]
         empty[kept] = False
-        for ids in torch.split(kept, length):
+        for ids in torch.split(kept, length) if len(kept) else ():
             new.index_copy_(0, ids, old.index_select(0, ids))
-        for ids in torch.split(empty.nonzero().squeeze(1), length):
+        rest = empty.nonzero().squeeze(1)
+        for ids in torch.split(rest, length) if len(rest) else ():
             new.index_copy_(0, ids, row.unsqueeze(0).expand(len(ids), -1))
     return new
 

@@ -253,8 +253,8 @@ def _about_bytes(entry: dict[str, Any]) -> list[str]:
         lines.append(
             f"Of the 256 bytes {name} lacks {len(missing['losing'])} that text may hold "
             f"({' '.join(missing['losing'])}): of the assigned characters it loses {n_lost:,} "
-            f"({', '.join(missing['lost_characters'])}{more}). The flag --complete-bytes of extend, prune, adapt and transfer adds "
-            "tokens for them."
+            f"({', '.join(missing['lost_characters'])}{more}). The flag --complete-bytes of extend"
+            ", prune, adapt and transfer adds tokens for them."
         )
     return lines
 
