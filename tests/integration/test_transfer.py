@@ -182,15 +182,17 @@ def _tables(model: Any) -> dict[str, Any]:
     return tables if head.bias is None else tables | {"bias": head.bias.data}
 
 
-def test_padding_is_made_anew_behind_the_last_id(folder, new, tmp_path) -> None:
+def test_padding_after_the_last_id_stays(folder, new, tmp_path) -> None:
     """New tokens take ids that were padding: every row is made by its id, none is a tail."""
-    _, path = folder("qwen2-padded")
+    before, path = folder("qwen2-padded")
     report = transfer_folder(path, new, tmp_path / "out")
     assert (320, 320) == (report.old_rows, report.rows)  # padded to 64 before and after
     assert 287 < report.vocab_size < report.rows
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
-    rows = model.get_input_embeddings().weight
-    assert bool((rows[report.vocab_size :] == rows[-1]).all())
+    padding = slice(report.vocab_size, None)
+    for name in ("get_input_embeddings", "get_output_embeddings"):
+        old_rows, rows = (getattr(each, name)().weight[padding] for each in (before, model))
+        assert torch.equal(old_rows, rows)
 
 
 def _permuted(tokenizer: Tokenizer) -> Tokenizer:
