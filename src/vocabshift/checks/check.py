@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from vocabshift.checks.portability import (
     EngineParts,
@@ -176,7 +177,7 @@ def check(
     )
 
 
-def _missing(tokenizer: AnyTokenizer) -> dict[str, tuple[str, ...] | None]:
+def _missing(tokenizer: AnyTokenizer) -> dict[str, Any]:
     """The missing bytes by what they lose, and the lost characters."""
     missing, losing = missing_bytes(tokenizer), losing_bytes(tokenizer)
     lost = names_of(lost_characters(tokenizer))

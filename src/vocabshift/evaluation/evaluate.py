@@ -131,14 +131,15 @@ def evaluate(
             refused[name] = error
     if refused and not is_every:
         raise next(iter(refused.values()))
-    _report(refused, note)
+    say = note or (lambda _: None)
+    _report(refused, say)
     names = tuple(name for name in names if name not in refused)
     mixed_lines = {label: text.texts for label, text in mixed.items()}
     needs = {need for name in names for need in METRICS[name].needs}
     by_word = [name for name in names if "words" in METRICS[name].needs]
     cuts = cuts_of(lines | mixed_lines) if by_word else {}
-    if note is not None and (why := withheld(cuts, by_word)):
-        note(why)
+    if why := withheld(cuts, by_word):
+        say(why)
     task = Task(
         names,
         lines,
@@ -160,8 +161,8 @@ def evaluate(
     measured = _measure_all(evaluated, tasks, threads, progress)
     languages = dict.fromkeys((*lines, *mixed, *(morphemes or ())))
     found = _in_order(names, list(languages), [subject.name for subject in evaluated], measured)
-    for doubt in doubts(tasks, found) if note is not None else ():
-        note(doubt)
+    for doubt in doubts(tasks, found):
+        say(doubt)
     return _with_sources(found, evaluated, lines, mixed_lines)
 
 
@@ -229,14 +230,13 @@ class _Given:
             find_reference(list(self.lines), self.reference)
 
 
-def _report(refused: Mapping[str, Exception], note: Callable[[str], None] | None) -> None:
+def _report(refused: Mapping[str, Exception], say: Callable[[str], None]) -> None:
     """Say what is left out and why, metrics of one reason together."""
     by_reason: dict[str, list[str]] = {}
     for name, error in refused.items():
         by_reason.setdefault(str(error), []).append(name)
     for reason, names in by_reason.items():
-        if note is not None:
-            note(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
+        say(f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}")
 
 
 def _measure_all(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from math import ldexp
 
 import numpy as np
 import numpy.typing as npt
@@ -157,7 +158,7 @@ def _wilcoxon(differences: Floats) -> float:
         ways[rank:] += ways[:-rank].copy()
     positive = int(ranks[nonzero > 0].sum())
     fewer = min(ways[: positive + 1].sum(), ways[positive:].sum())
-    return min(1.0, 2 * float(fewer) / 2 ** len(ranks))
+    return min(1.0, ldexp(fewer, 1 - len(ranks)))
 
 
 def _approximate(differences: Floats) -> float:

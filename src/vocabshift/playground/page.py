@@ -106,13 +106,13 @@ class Panel:
             "starts": None if is_chain else starts,
             "marks": token_marks(self.engine, borders, spans).tolist(),
             "exact": spans.exact,
-            "lost": not spans.exact and self._is_lost(text, ids),
+            "lost": not spans.exact and self._is_lost(text),
             "spelled": {i: self.engine.tokens.get(i, "")[:MOST_SPELLED] for i in distinct},
         }
 
-    def _is_lost(self, text: str, ids: Ids) -> bool:
-        ends = np.array([0, len(ids)], dtype=np.int64)
-        return not is_same(text, self.engine.decode_batch(ids, ends)[0])
+    def _is_lost(self, text: str) -> bool:
+        """Whether the text does not come back, as such: after special tokens some put spaces."""
+        return not is_same(text, self.engine.decode_batch(*self.engine.encode_batch([text]))[0])
 
     def _shown_spans(self, ids: Ids, text: str, shown: str, *, parse_special: bool) -> LineSpans:
         """Spans of the tokens that begin in `shown`; those that reach beyond it are cut there.

@@ -59,7 +59,7 @@ def test_a_base_adds_the_normalized_length(make_tokenizer) -> None:
 def test_a_side_that_loses_text_is_doubted(make_tokenizer) -> None:
     """What it does not say is short: of a base, and of the language of reference."""
     whole, notes = make_tokenizer(name="whole"), []
-    words = Backend(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
+    words = Backend(models.WordPiece({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.decoder = decoders.WordPiece()
     texts = {"en": ["a b"], "de": ["a a"]}

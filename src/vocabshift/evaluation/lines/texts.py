@@ -74,7 +74,8 @@ def check_parallel(
             f"{what} needs parallel texts, line n of each saying the same: {named} "
             "(blank lines left out)"
         )
-    numbers = {language: set(blank[language]) for language in lines if language in (blank or ())}
+    known = blank or {}
+    numbers = {language: set(known[language]) for language in lines if language in known}
     for one, other in combinations(numbers, 2):
         alone = (numbers[one] - numbers[other], numbers[other] - numbers[one])
         if all(alone):

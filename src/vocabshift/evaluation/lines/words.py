@@ -1,16 +1,16 @@
-"""The words of lines, and those of languages that are written without spaces between them.
+"""The words of lines, and the tokens of words.
 
-Owns which languages these are, by their text, and where ICU cuts it (UAX 29 with ICU's dictionaries
-for Thai, Lao, Khmer, Burmese, Chinese and Japanese). A run between whitespace is cut in front of
-each segment with a letter or digit but the first one, so that punctuation belongs to a word, as it
-does elsewhere. Without icu4py (extra `words`) such a language has no words: figures by word are
-withheld, for a run between whitespace is a clause.
+Owns where words are (runs between whitespace, as `str.split` cuts), which of them a token cuts, and
+how tokens are shared out among words: a token that touches several words counts for each of them in
+equal parts, one that is whitespace alone for the word after it (the last one at the end of a line),
+so that the parts add up to the tokens of the line.
 
-Owns where words are (runs between whitespace, as `str.split` cuts; `words` cuts the runs of scripts
-that put no space between words further), which of them a token cuts, and how tokens are shared out
-among words: a token that touches several words counts for each of them in equal parts, one that is
-whitespace alone for the word after it (the last one at the end of a line), so that the parts add up
-to the tokens of the line.
+And the languages that are written without spaces between words: which these are, by their text, and
+where ICU cuts it (UAX 29 with ICU's dictionaries for Thai, Lao, Khmer, Burmese, Chinese and
+Japanese). A run between whitespace is cut in front of each segment with a letter or digit but the
+first one, so that punctuation belongs to a word, as it does elsewhere. Without icu4py (extra
+`words`) such a language has no words: figures by word are withheld, for a run between whitespace is
+a clause.
 """
 
 from __future__ import annotations
