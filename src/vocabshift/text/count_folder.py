@@ -205,8 +205,6 @@ def _parse(path: Path) -> CountFolder:
     """Parse `counts.json` and check its types."""
 
     def parse(document: dict[str, Any]) -> CountFolder:
-        if not document["groups"]:
-            raise ValueError("it has no groups")
         return CountFolder(
             path,
             tuple(_parse_split(split) for split in document["pattern"]),
