@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from vocabshift import _core
-from vocabshift.errors import CorpusError, printable
+from vocabshift.errors import CorpusError
 from vocabshift.progress import PhaseProgress
 from vocabshift.text.count_folder import FILE, CountFolder
 from vocabshift.text.count_shards import Block, ForeignShard, weighted_sum
@@ -49,7 +49,7 @@ class _ForeignPart:
             own = shard.languages()
             if label is not None and (others := own - {None, label}):
                 raise CorpusError(
-                    f"{shard.path} has rows of {_named(others)}, and a folder of its path says "
+                    f"{shard.path} has rows of {', '.join(map(repr, others))}, and its folder says "
                     f"{label}; leave out the column language, or rename the folder"
                 )
             found |= {label} if own and label is not None else own
@@ -141,7 +141,7 @@ class CountJoin(WeightedText):
     ) -> _core.WordCounter:
         """Add up all words, group by group. `memory_bytes` 0: `MEMORY`.
 
-        CorpusError for a damaged part, and for parts without a word; ValueError where a count
+        CorpusError for a damaged part, and where no part has a word; ValueError where a count
         outgrows 64 bits.
         """
         spill = "." if spill_folder is None else str(spill_folder)
@@ -233,10 +233,6 @@ def _open(path: Path) -> CountFolder | _ForeignPart:
         if (folder / FILE).exists():  # its languages and statistics are not in the Parquet files
             raise CorpusError(f"{folder} is a folder of counts in itself; name it, not {path}")
     return _ForeignPart(path, tuple((ForeignShard(file), _label(file, path)) for file in files))
-
-
-def _named(labels: Iterable[str | None]) -> str:
-    return ", ".join(sorted(printable(str(label)) for label in labels))
 
 
 def _label(file: Path, part: Path) -> str | None:
