@@ -4,11 +4,11 @@ Owns the schema (sentencepiece_model.proto) and the equivalent `tokenizers` mode
 scores, byte fallback, the space as "▁"; GGUF files of this kind use `from_pieces` too. The
 conversion is that of transformers' LlamaConverter, with legacy behaviour.
 
-Unigram: pieces with their scores, the precompiled character map, spaces as "▁". The tests compare
-it with SentencePiece itself. The ids differ if two segmentations have the same score up to rounding
-(1 line in 800). Of both kinds they differ, if the model has user-defined pieces, for a text that
-begins with one or with a space, or ends with a space; and, if it has a character map, for stacked
-marks, decomposed Hangul and "\\r\\n", to which `tokenizers` applies the map by whole characters.
+Unigram: pieces with their scores, the precompiled character map, spaces as "▁". Ids differ from
+SentencePiece's if two segmentations have the same score up to rounding (1 line in 800). They differ
+for both kinds, with user-defined pieces, for a text that begins with one or a space, or ends with a
+space (BPE that keeps all spaces, as Mistral v3: for a text with one in it); and, with a character
+map, for stacked marks, decomposed Hangul and "\\r\\n", each mapped as one character.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def from_pieces(
     if outside:
         raise InvalidTokenizerError(f"the ids of {sorted(outside)} lie outside the vocabulary")
     roles = {role: pieces[token_id].text for role, token_id in settings.roles.items()}
-    is_cut = settings.prefix_once and _has_cuts(pieces)
+    # Where spaces are kept, no prefix can stand before one at the beginning of the text alone.
+    is_cut = settings.prefix_once and settings.remove_extra_whitespaces and _has_cuts(pieces)
     is_once = is_cut and settings.add_dummy_prefix
     bos = roles.get("bos") if settings.add_bos else None
     eos = roles.get("eos") if settings.add_eos else None
@@ -270,8 +271,7 @@ def to_document(pieces: Sequence[Piece], settings: Settings) -> Mapping[str, Any
 
 
 def _has_cuts(pieces: Sequence[Piece]) -> bool:
-    """A user-defined piece cuts the text, and the text after one must not be taken for its
-    beginning: no prefix, no stripping."""
+    """Whether pieces cut the text; what follows one is no beginning: no prefix, no stripping."""
     return any(piece.type == PieceType.USER_DEFINED for piece in pieces)
 
 
