@@ -40,7 +40,7 @@ from vocabshift.cli import (
     transfer,
 )
 from vocabshift.cli.config import config_first
-from vocabshift.cli.options import Parser, UsageError
+from vocabshift.cli.options import Parser, UsageError, check_inputs_stay
 from vocabshift.errors import regex_bound
 
 VERBS = (
@@ -102,6 +102,8 @@ def _run(words: Sequence[str]) -> int:
         args: argparse.Namespace = build_parser().parse_args(config_first(words))
     except SystemExit:  # argparse, after --help and --version
         return 0
+    if getattr(args, "force", False) and getattr(args, "out", None) is not None:
+        check_inputs_stay(args.out, vars(args).values())
     # Libraries may print to stdout; with --json, stdout is reserved for the one object.
     quiet = contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext()
     # regex_bound: a panic of `tokenizers` that was not caught nearer to it

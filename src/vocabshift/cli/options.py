@@ -10,7 +10,9 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from vocabshift.errors import deprecation
@@ -130,6 +132,28 @@ def add_output(parser: argparse.ArgumentParser, *, what: str, required: bool = T
     parser.add_argument(
         "--force", action="store_true", help="replace the output where it exists already"
     )
+
+
+def check_inputs_stay(out: str | Path, values: Iterable[object]) -> None:
+    """ValueError if a word in `values` names a file or folder inside the folder `out`.
+
+    `out` is replaced as a whole, so that an input in it would be deleted. A word may have a label
+    ("hi=PATH") or a kind ("file:PATH").
+    """
+    folder = Path(out).resolve()
+    for value in values:
+        for word in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(word, str | Path):
+                continue
+            for place in (str(word), *re.split("[=:]", str(word), maxsplit=1)[1:]):
+                if _is_in(place, folder):
+                    raise ValueError(f"{out} would replace the input {place}; name another output")
+
+
+def _is_in(place: str, folder: Path) -> bool:
+    with suppress(OSError, ValueError):  # the name is too long, or has a zero byte
+        return Path(place).exists() and folder in Path(place).resolve().parents
+    return False
 
 
 def add_complete_bytes(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from vocabshift.cli.options import (
     add_output,
     add_threads,
     add_verb,
+    check_inputs_stay,
     positive,
     size,
     threads,
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.train import train_to_folder
 
-    fill_from_config(args)
+    path = fill_from_config(args)
     options = recipe_options(args)
+    check_inputs_stay(args.out, [path, *vars(args).values()])
     source = source_of(args)
     with progress_bar() as progress:
         return train_to_folder(
@@ -143,7 +145,7 @@ def _flag(name: str) -> str:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import deployable_facts, show_deployable, show_summary
+    from vocabshift.cli.summary import deployable_facts, shell_line, show_deployable, show_summary
     from vocabshift.workflows.train import RECIPES, table_of
 
     merges = f"{result['merges']:,}"
@@ -164,9 +166,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         "seconds": f"{sum(phase['seconds'] for phase in result['phases']):.1f}",
         "config hash": result["config_hash"],
     }
-    then = (
-        f"vocabshift evaluate {result['out']} --text SPEC    or    vocabshift check {result['out']}"
-    )
+    then = shell_line("vocabshift", "evaluate", result["out"], "--text", "SPEC") + "    or    "
+    then += shell_line("vocabshift", "check", result["out"])
     if "deployable" in result:
         show_deployable(console, result["deployable"])
     console.print(table_of(result["vocabulary"]))

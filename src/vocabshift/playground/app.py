@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -177,6 +177,8 @@ async def _body(request: Request, most: int) -> bytes:
                     raise HTTPException(413, TOO_LONG.format(most=most))
     except TimeoutError:
         raise HTTPException(408, "the request took too long to arrive") from None
+    except ClientDisconnect:  # nobody reads the answer
+        raise HTTPException(400, "the request ended early") from None
     return bytes(parts)
 
 

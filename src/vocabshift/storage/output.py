@@ -13,6 +13,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,7 @@ def check_free(
     if path.is_symlink() and not path.exists():
         raise FileExistsError(f"{path} is a broken link; remove it or name another output")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; name another output or pass --force")
+        raise FileExistsError(f"{path} exists already; name another, or replace it all by --force")
     if target in (Path.cwd(), *Path.cwd().parents):
         raise ValueError(f"{folder} is the current folder or one above it; name another output")
     if path.exists() and not path.is_dir():
@@ -57,8 +58,9 @@ def atomic_folder(
 ) -> Iterator[Path]:
     """Yield the partial folder to write into; rename it to `folder` when the block succeeds.
 
-    With `force` an existing folder is replaced, and only once the new one is complete. When the
-    block fails, the partial folder is removed and an existing `folder` is untouched.
+    With `force` an existing folder is replaced, with everything in it, and only once the new one is
+    complete. When the block fails, the partial folder is removed and an existing `folder` is
+    untouched. What cannot be removed of a replaced folder is named by a warning.
 
     With `keep_checkpoints`, finished checkpoints in the partial folder's `CHECKPOINTS` survive when
     the block fails or the process is killed. The next run finds them again, unless `resume` is
@@ -73,10 +75,12 @@ def atomic_folder(
         if keep_checkpoints:
             _remove(partial / CHECKPOINTS)
         (partial / _LOCK).rename(aside)
-        _replace(target, partial)
+        old = _replace(target, partial)
         aside.unlink(missing_ok=True)
     except BaseException as error:
         aside.unlink(missing_ok=True)
+        if not partial.exists():  # interrupted after all was done
+            raise
         if keep_checkpoints and _clear(partial, keep_checkpoints=True):
             # The emptied folder keeps its lock, which still names the owner.
             (partial / _LOCK).write_text("", encoding="utf-8")
@@ -87,6 +91,10 @@ def atomic_folder(
         else:
             shutil.rmtree(partial, ignore_errors=True)
         raise
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
+        if old.exists():
+            warnings.warn(f"{target} is complete; what it replaced is left in {old}", stacklevel=3)
 
 
 def _lock_aside(partial: Path) -> Path:
@@ -207,18 +215,29 @@ def _live_owner(lock: Path) -> int | None:
     return pid
 
 
-def _replace(target: Path, partial: Path) -> None:
-    """Move `partial` to `target`; an existing folder is first moved aside, and removed last."""
+def _replace(target: Path, partial: Path) -> Path | None:
+    """Move `partial` to `target`; return the folder that holds what was there, to be removed.
+
+    If that fails or is interrupted, what was there is put back.
+    """
     if not target.exists():
         partial.rename(target)
-        return
+        return None
     aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.old-", dir=target.parent))
-    target.rename(aside / target.name)
-    partial.rename(target)
-    shutil.rmtree(aside)
+    try:
+        target.rename(aside / target.name)
+        partial.rename(target)
+    except BaseException:
+        if not target.exists():
+            (aside / target.name).rename(target)
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    return aside
 
 
 # Output files that appear whole or not at all, and replace nothing without `--force`.
+# A file of this kind in the folder of a model that is read belongs to the model.
+_PARTS = (".bin", ".jinja", ".json", ".model", ".safetensors")
 
 
 def check_free_file(
@@ -227,29 +246,32 @@ def check_free_file(
     """Return `file` as a path after checking that it is safe to write there.
 
     FileExistsError if something exists there and `force` is off, or if it is not a file;
-    ValueError if it is one of `inputs`; FileNotFoundError if its folder is missing.
+    ValueError if it is one of `inputs` or part of one; FileNotFoundError if its folder is missing.
     """
     path = Path(file)
-    if any(path.resolve() == Path(source).resolve() for source in inputs):
-        raise ValueError(f"{file} is also an input; name another output")
+    target = path.resolve()
+    for source in map(Path, inputs):
+        is_in = path.exists() and source.is_dir() and source.resolve() in target.parents
+        if target == source.resolve() or (is_in and path.suffix in _PARTS):
+            raise ValueError(f"{file} is also an input; name another output")
     if path.is_dir():
         raise FileExistsError(f"{file} is a folder, and a file is to be written; name another")
     if path.exists() and not force:
         raise FileExistsError(f"{file} exists already; name another output or pass --force")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder of {file} does not exist")
+        raise FileNotFoundError(f"the folder of {file} does not exist; make it first")
     return path
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write `text` to a temporary file and rename it into place."""
-    aside = file.with_name(file.name + ".partial")
-    aside.unlink(missing_ok=True)  # a link would be followed
+    """Write `text` in a folder of this process alone, and rename it; an OSError names `file`."""
     try:
-        aside.write_text(text, encoding="utf-8", newline="")
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{file.name[:40]}-", dir=file.parent) as folder:
+            Path(folder, "whole").write_text(text, encoding="utf-8", newline="")
+            Path(folder, "whole").replace(file)
+    except OSError as error:
+        error.filename = str(file)
+        raise
 
 
 @contextmanager

@@ -75,7 +75,11 @@ def config_of_fast(fast: Any) -> tuple[dict[str, Any], str | None]:
 
 
 def save_pretrained(tokenizer: AnyTokenizer, folder: str | Path, *, force: bool = False) -> Path:
-    """Write a tokenizer folder, whole or not at all; FileExistsError without `force`."""
+    """Write a folder, whole or not at all. `force` replaces one, but none with weights or code."""
+    texts = (".json", ".jinja", ".md", ".model", ".txt")
+    others = [p for p in Path(folder).glob("*") if p.is_dir() or p.suffix not in texts]
+    if others and force:
+        raise FileExistsError(f"{folder} would be replaced, with {others[0].name}; name another")
     with atomic_folder(folder, force=force) as partial:
         write_files(tokenizer, partial)
     return Path(folder)
@@ -102,10 +106,9 @@ def write_config(config: Mapping[str, Any], chat_template: str | None, path: Pat
     text = json.dumps(config, ensure_ascii=False, indent=2, sort_keys=True)
     (path / "tokenizer_config.json").write_text(text + "\n", encoding="utf-8")
     template = path / "chat_template.jinja"
+    template.unlink(missing_ok=True)
     if chat_template is not None:
         template.write_text(chat_template, encoding="utf-8")
-    else:
-        template.unlink(missing_ok=True)
 
 
 def loadable_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,10 +243,7 @@ def _read_object(file: Path) -> dict[str, Any]:
 # Found by reading and trying 4.57.6 and 5.23.0, not a documented promise: hence `check_auto`.
 
 OVERRIDDEN_TYPES = frozenset(
-    {
-        *("qwen2", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp"),
-        "hyperclovax_vision_v2",
-    }
+    ("hyperclovax_vision_v2", "qwen2", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp")
 )
 """Model types whose class transformers prefers to the one that `tokenizer_config.json` names."""
 

@@ -165,7 +165,7 @@ def prune_to_folder(
     """
     place = tokenizer if base is None else base
     if out is not None:
-        check_output(out, source, place, force=force)
+        check_output(out, source, place, held_out, model, force=force)
     options = PruningOptions(
         order=order,
         n_tokens=n_tokens,
@@ -188,7 +188,7 @@ def prune_to_folder(
     if before is not None:
         before.require(before.old, loaded.fingerprint)
     check_kind(loaded, options)
-    inputs = [source, place]
+    inputs = [source, place, held_out, model]
     with (
         nullcontext()
         if out is None

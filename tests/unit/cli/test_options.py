@@ -12,6 +12,19 @@ from vocabshift.cli import options
 from vocabshift.cli.config import add_config, fill_from_config
 
 
+@pytest.mark.parametrize("word", ["{}", "en={}", "file:{}"])
+def test_inputs_in_the_folder_to_be_replaced(tmp_path: Path, word: str) -> None:
+    """With a label or a kind, in a list or alone; a path that is not there is none."""
+    (tmp_path / "out").mkdir()
+    given = word.format(tmp_path / "out" / "a=b.txt")
+    options.check_inputs_stay(tmp_path / "out", [given, [given], None, 3, "x" * 5000, "a\0b"])
+    (tmp_path / "out" / "a=b.txt").write_text("text")
+    for values in ([given], [["bpe", given]]):
+        with pytest.raises(ValueError, match=r"out would replace the input .*a=b\.txt"):
+            options.check_inputs_stay(tmp_path / "out", values)
+    options.check_inputs_stay(tmp_path / "outer", [given, str(tmp_path / "out")])
+
+
 def test_both_forms_of_many_mean_the_same() -> None:
     """Several values after one flag, or the flag repeated."""
     parser = options.Parser(prog="x")

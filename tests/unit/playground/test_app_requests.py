@@ -77,8 +77,11 @@ def test_drawn_paths_and_headers(client: Any, path: str, headers: dict[str, str]
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_body_that_does_not_arrive(playground: Playground, monkeypatch) -> None:
-    """After the first bytes nothing comes: the server tells so and forgets them."""
+@pytest.mark.parametrize(("is_gone", "status"), [(False, 408), (True, 400)])
+def test_a_body_that_does_not_arrive(
+    playground: Playground, monkeypatch, is_gone: bool, status: int
+) -> None:
+    """After the first bytes nothing comes, or the client is gone: no traceback."""
     monkeypatch.setattr(app, "BODY_SECONDS", 0.01)
     served = app.make_app(playground, hosts=frozenset([HOST]))
     headers = [(name.encode(), value.encode()) for name, value in {**OWN, "host": HOST}.items()]
@@ -97,6 +100,8 @@ def test_a_body_that_does_not_arrive(playground: Playground, monkeypatch) -> Non
     async def receive() -> dict[str, Any]:
         if first:
             return first.pop()
+        if is_gone:
+            return {"type": "http.disconnect"}
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -104,7 +109,7 @@ def test_a_body_that_does_not_arrive(playground: Playground, monkeypatch) -> Non
         sent.append(message)
 
     asyncio.run(served(scope, receive, send))  # type: ignore[arg-type]
-    assert 408 == sent[0]["status"]
+    assert status == sent[0]["status"]
 
 
 def test_a_text_that_a_tokenizer_gives_up_on() -> None:

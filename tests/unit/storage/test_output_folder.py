@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from vocabshift.storage import output
-from vocabshift.storage.output import atomic_file, atomic_folder, check_free, write_whole
+from vocabshift.storage.output import (
+    atomic_file,
+    atomic_folder,
+    check_free,
+    check_free_file,
+    write_whole,
+)
 
 
 def write(folder: Path, content: str, *, force: bool = False) -> None:
@@ -204,6 +210,79 @@ def test_inputs_and_the_current_folder_are_never_replaced(
     for place in (".", "..", tmp_path):
         with pytest.raises(ValueError, match="current folder"):
             check_free(place, force=True)
+
+
+@pytest.mark.parametrize("moment", ["between", "after"])
+def test_an_interruption_between_the_renames_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """The old folder is put back, or the new one is there."""
+    write(tmp_path / "out", "old")
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> None:
+        if self.name == "out.partial":
+            if moment == "after":
+                rename(self, target)
+            raise KeyboardInterrupt
+        rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out", "new", force=True)
+    assert {"out/file": "new" if moment == "after" else "old"} == contents(tmp_path)
+
+
+def test_what_cannot_be_removed_of_the_old_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The output is complete: no error."""
+    write(tmp_path / "out", "old")
+    monkeypatch.setattr(output.shutil, "rmtree", lambda *_, **__: None)
+    with pytest.warns(UserWarning, match=r"out is complete; .* left in .*out\.old-"):
+        write(tmp_path / "out", "new", force=True)
+    assert {"file": "new"} == contents(tmp_path / "out")
+
+
+def test_a_part_of_a_model_is_no_place_for_a_report(tmp_path: Path) -> None:
+    """Not even when asked to overwrite; an older report is."""
+    for name in ("tokenizer.json", "report.jsonl"):
+        (tmp_path / name).write_text("old")
+    with pytest.raises(ValueError, match="is also an input"):
+        check_free_file(tmp_path / "tokenizer.json", force=True, inputs=[tmp_path])
+    check_free_file(tmp_path / "report.jsonl", force=True, inputs=[tmp_path])
+
+
+def test_two_processes_that_write_one_file_do_not_mix(tmp_path: Path) -> None:
+    """Each writes the whole of its text; a file of the user's beside it stays."""
+    (tmp_path / "out.txt.partial").write_text("mine")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom vocabshift.storage.output import write_whole\n"
+        "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2] * 300_000)\n"
+    )
+    arguments = [[sys.executable, "-c", code, str(tmp_path / "out.txt"), x] for x in "ab"]
+    processes = [subprocess.Popen(each) for each in arguments]
+    seen = set()
+    while any(process.poll() is None for process in processes):
+        if (tmp_path / "out.txt").exists():
+            seen.add((tmp_path / "out.txt").read_text())
+    assert [0, 0] == [process.wait() for process in processes]
+    assert seen <= {"a" * 300_000, "b" * 300_000}
+    assert {"out.txt", "out.txt.partial"} == {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_named_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's own error names no file."""
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: os.write(full.fileno(), b"x"))
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(OSError, match=r"space.*out"),
+    ):
+        write_whole(tmp_path / "out", "text")
+    assert [] == list(tmp_path.iterdir())
 
 
 def checkpointed(folder: Path, error: type[BaseException] | None = None, **options: bool) -> None:

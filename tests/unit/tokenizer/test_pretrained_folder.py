@@ -51,6 +51,19 @@ def test_existing_folder_needs_force(small: Tokenizer, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "chat_template.jinja").exists()
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "src/main.py"])
+def test_a_folder_with_more_than_texts_is_never_replaced(
+    small: Tokenizer, tmp_path: Path, name: str
+) -> None:
+    """`save_pretrained` of transformers adds to a model's folder, which this would replace."""
+    other = tmp_path / "out" / name
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    with pytest.raises(FileExistsError, match="would be replaced, with"):
+        small.save_pretrained(tmp_path / "out", force=True)
+    assert "mine" == other.read_text()
+
+
 def test_older_homes_of_template_and_roles_are_read(small: Tokenizer, tmp_path: Path) -> None:
     folder = replace(small, chat_template=None, config={}).save_pretrained(tmp_path / "out")
     named = [{"name": "rag", "template": "r"}, {"name": "default", "template": "d"}]
