@@ -43,7 +43,7 @@ _FIELDS = ("pre_tokenizer", "min_frequency", "complete_bytes", "sampling_alpha")
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print what was exchanged and the effect on the corpus."""
-    from vocabshift.cli.summary import lost_facts, show_names, show_summary
+    from vocabshift.cli.summary import lost_facts, shell_line, show_names, show_summary
 
     pruning = result["pruning"] or {"warnings": (), "n_decided_by_ties": 0}
     for warning in pruning["warnings"]:
@@ -62,11 +62,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     out = result["out"]
     if "card" in result:
         _show_card(result, facts, console)
-        then = f"vocabshift score {out} --text SPEC, and vocabshift cpt to train it"
+        then = shell_line("vocabshift", "score", out, "--text", "SPEC")
+        then += ", and vocabshift cpt to train it"
     else:
         if result["extension"]:
             console.print(_table(result))
-        then = f"vocabshift check {out}    or    vocabshift transfer MODEL {out}"
+        then = shell_line("vocabshift", "check", out) + "    or    "
+        then += shell_line("vocabshift", "transfer", "MODEL", out)
     show_summary(console, "adapt", facts, then)
 
 

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import file_facts, show_summary
+    from vocabshift.cli.summary import file_facts, shell_line, show_summary
 
     facts = {
         "written to": result["out"],
@@ -73,7 +73,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     facts |= file_facts(result)
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
-    show_summary(console, "merge", facts, f"vocabshift score {result['out']} --text SPEC")
+    then = shell_line("vocabshift", "score", result["out"], "--text", "SPEC")
+    show_summary(console, "merge", facts, then)
 
 
 def move_adapter(args: argparse.Namespace, given: list[str]) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def move_adapter(args: argparse.Namespace, given: list[str]) -> dict[str, Any]:
 
 def show_moved(result: dict[str, Any], console: Console) -> None:
     """Print a summary of a moved adapter."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     facts = {
         "written to": "nothing: a dry run" if result["dry_run"] else result["out"],
@@ -101,4 +102,5 @@ def show_moved(result: dict[str, Any], console: Console) -> None:
         "rows dropped, of tokens that are gone": result["n_rows_dropped"],
     }
     facts |= {f"note {number}": note for number, note in enumerate(result["notes"], 1)}
-    show_summary(console, "transfer", facts, f"vocabshift merge {result['out']} -o DIR")
+    then = shell_line("vocabshift", "merge", result["out"], "-o", "DIR")
+    show_summary(console, "transfer", facts, then)

@@ -113,7 +113,7 @@ def _to_file(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     types = ", ".join(f"{count} {kind}" for kind, count in result["types"].items())
     to_file = "chkhsh" in result
@@ -135,5 +135,5 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         facts["converter's hash"] = result["chkhsh"]
     for number, warning in enumerate(result.get("warnings", ()), 1):
         facts[f"warning {number}"] = warning
-    then = f"llama-cli -m {result['out']}" if to_file else f"vocabshift check {result['out']}"
-    show_summary(console, "convert", facts, then)
+    words = ("llama-cli", "-m") if to_file else ("vocabshift", "check")
+    show_summary(console, "convert", facts, shell_line(*words, result["out"]))

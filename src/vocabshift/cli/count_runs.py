@@ -106,7 +106,7 @@ def _flag(name: str) -> str:
 
 def show_count_runs(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     facts = {
         "written to": result["out"],
@@ -117,5 +117,6 @@ def show_count_runs(args: argparse.Namespace, result: dict[str, Any], console: C
     }
     if "superwords" in result:  # not known where runs were added up
         facts["superwords that can be learned"] = result["superwords"]
-    then = f"vocabshift train --counts {args.counts or 'WORDS'} --runs {result['out']} ..."
+    words = ["--counts", args.counts or "WORDS", "--runs", result["out"], "..."]
+    then = shell_line("vocabshift", "train", *words)
     show_summary(console, "count", facts, then)

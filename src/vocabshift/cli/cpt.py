@@ -21,7 +21,14 @@ from vocabshift.cli.config import (
     with_underscores,
 )
 from vocabshift.cli.console import stderr
-from vocabshift.cli.options import UsageError, add_threads, add_verb, size, threads
+from vocabshift.cli.options import (
+    UsageError,
+    add_threads,
+    add_verb,
+    check_inputs_stay,
+    size,
+    threads,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,6 +105,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     fill(args, flags, path or "key=value")
     config = CptConfig.from_mapping(table)
     out = config.as_control().out if args.control else config.out
+    if args.force:
+        check_inputs_stay(out, [path])
     work = f"{out}.partial/checkpoints"
     with progress_bar(in_bytes=True) as packing, _watched(config.phases, work) as on_record:
         result = continue_pretraining(
@@ -244,12 +253,13 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     """Print a summary."""
     if not result:
         return
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
+    then = shell_line("vocabshift", "score", result["out"], "--text", "SPEC")
     if "n_steps" not in result:  # of --export
         facts = {"written to": result["out"], "after steps": result["run_steps"]}
         facts["after bytes of text"] = result["run_bytes"]
-        show_summary(console, "checkpoint", facts, f"vocabshift score {result['out']} --text SPEC")
+        show_summary(console, "checkpoint", facts, then)
         return
     if result["bits_per_byte"]:
         rows = result["bits_per_byte"]
@@ -277,8 +287,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     for number, phase in enumerate(result["phases"], 1):
         what = f"{phase['n_steps']:,} steps, {phase['n_bytes']:,} bytes, loss {phase['loss']:.4f}"
         facts[f"phase {number}, {phase['trained']}"] = what
-    then = f"vocabshift score {result['out']} --text SPEC"
     if "adapter" in result:
         facts["adapter"] = f"{result['out']}/{result['adapter']}".removesuffix("/.")
-        then = f"vocabshift merge {result['out']} -o DIR" if result["adapter"] == "." else then
+        if result["adapter"] == ".":
+            then = shell_line("vocabshift", "merge", result["out"], "-o", "DIR")
     show_summary(console, "cpt", facts, then)

@@ -81,7 +81,8 @@ def _add_options(parser: Parser) -> None:
         "--score-bytes",
         metavar="SIZE",
         type=size,
-        help=f"held-out text of each language (default: {Options.score_bytes // 1000}KB)",
+        help="held-out text of each language, a twentieth of it from one document at most "
+        f"(default: {Options.score_bytes // 1000}KB)",
     )
     parser.add_argument(
         "--ways", nargs="+", choices=Options.ways, help="of changing the tokenizer (default: all)"

@@ -214,6 +214,7 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
     from vocabshift.cli.summary import (
         deployable_facts,
         lost_facts,
+        shell_line,
         show_deployable,
         show_names,
         show_summary,
@@ -252,5 +253,6 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         facts["superwords"] = result["superwords"]
         facts["pattern that they are cut by"] = effect["pattern"]
         facts["tokens that no text yields any more"] = effect["tokens_lost"]
-    then = f"vocabshift check {result['out']}    or    vocabshift transfer MODEL {result['out']}"
+    then = shell_line("vocabshift", "check", result["out"]) + "    or    "
+    then += shell_line("vocabshift", "transfer", "MODEL", result["out"])
     show_summary(console, "extend", facts, then)

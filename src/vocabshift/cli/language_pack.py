@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import file_facts, show_summary
+    from vocabshift.cli.summary import file_facts, shell_line, show_summary
 
     pack, whole = result["bytes_of_pack"], result["bytes_of_model"]
     facts = {"written": "nothing: a dry run"} if result.get("dry_run") else {}
@@ -104,10 +104,11 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     share = f" ({pack / whole:.1%})" if whole else ""
     facts["size of the pack"] = f"{pack / 1e6:,.1f} MB, the model {whole / 1e6:,.1f} MB{share}"
     facts |= file_facts({"left_out": {}, **result})
-    then = f"vocabshift score {args.out} --text SPEC"
+    then = shell_line("vocabshift", "score", args.out, "--text", "SPEC")
     if result.get("dry_run"):
         then = "the same without --dry-run"
     elif not args.apply:
         place = args.info or args.out
-        then = f"vocabshift language-pack --apply {place} --base {args.base or 'BASE'} -o DIR"
+        words = ["--apply", place, "--base", args.base or "BASE", "-o", "DIR"]
+        then = shell_line("vocabshift", "language-pack", *words)
     show_summary(console, "language pack", facts, then)

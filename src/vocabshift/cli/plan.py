@@ -111,6 +111,8 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     """Print the curves as a table, and the next command."""
     from rich.text import Text
 
+    from vocabshift.cli.summary import shell_line
+
     console.print(_table(result))
     best = result["suggested"]
     for name, ceilings in result["ceilings"].items():
@@ -124,12 +126,10 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     if best["n_tokens"] < 1:
         console.print("no new token would help on this text")
         return
-    repaired = " --pre-tokenizer repaired" if best["pre_tokenizer"] == "repaired" else ""
-    corpus = " ".join((*args.corpus, *words_of(args)))
-    then = (
-        f"vocabshift extend {args.tokenizer} --corpus {corpus} --n-tokens {best['n_tokens']}"
-        f"{repaired} -o DIR"
-    )
+    words = ["--corpus", *args.corpus, *words_of(args), "--n-tokens", best["n_tokens"]]
+    if best["pre_tokenizer"] == "repaired":
+        words += ["--pre-tokenizer", "repaired"]
+    then = shell_line("vocabshift", "extend", args.tokenizer, *words, "-o", "DIR")
     console.print(Text.assemble("next: ", (then, "bold")), soft_wrap=True)
 
 

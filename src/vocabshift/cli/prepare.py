@@ -157,7 +157,7 @@ def run_count(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_count(args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     if "runs" in result:
         return show_count_runs(args, result, console)
@@ -174,7 +174,8 @@ def show_count(args: argparse.Namespace, result: dict[str, Any], console: Consol
             facts[what] = result[name]
     if result.get("bad_rows"):
         facts["kept in"] = str(Path(result["out"], "bad-rows.jsonl"))
-    show_summary(console, "count", facts, f"vocabshift train --counts {result['out']} ...")
+    then = shell_line("vocabshift", "train", "--counts", result["out"], "...")
+    show_summary(console, "count", facts, then)
     return None
 
 

@@ -182,7 +182,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.summary import lost_facts, show_summary
+    from vocabshift.cli.summary import lost_facts, shell_line, show_summary
 
     scripts = [row for row in result["removed_by_script"] if row["removed"]]
     if scripts:
@@ -227,7 +227,7 @@ def show(args: argparse.Namespace, result: dict[str, Any], console: Console) -> 
         failures, documents = result["round_trip_failures"], result["round_trip_documents"]
         facts["documents that come back as before"] = f"{documents - failures:,} of {documents:,}"
     then = (
-        f"vocabshift transfer MODEL {result['out']} -o DIR"
+        shell_line("vocabshift", "transfer", "MODEL", result["out"], "-o", "DIR")
         if result["out"]
         else "the same with -o DIR, which writes it"
     )

@@ -114,7 +114,7 @@ def show_draft_vocab(_args: argparse.Namespace, result: dict[str, Any], console:
     from rich.table import Table
     from rich.text import Text
 
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     sizes = result["coverage_by_size"]
     title = Text("share of held-out tokens that a draft can propose", style="bold")
@@ -135,7 +135,7 @@ def show_draft_vocab(_args: argparse.Namespace, result: dict[str, Any], console:
         "held out": result["held_out"],
     }
     [token_map, *_] = result["files"]
-    then = f"SGLang: --speculative-token-map {result['out']}/{token_map}"
+    then = f"SGLang: {shell_line('--speculative-token-map', result['out'] + '/' + token_map)}"
     show_summary(console, "draft-vocab", facts, then)
 
 

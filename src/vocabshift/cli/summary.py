@@ -5,6 +5,7 @@ Owns how a result's facts are worded for people. Imports rich on first use.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,11 @@ def show_summary(console: Console, title: str, facts: Mapping[str, Any], then: s
         table.add_row(Text(name), Text(f"{value:,}" if isinstance(value, int) else str(value)))
     console.print(table)
     console.print(Text.assemble("next: ", (then, "bold")), soft_wrap=True)
+
+
+def shell_line(*words: object) -> str:
+    """The words as one line to paste into a shell; placeholders such as DIR stay as they are."""
+    return shlex.join(map(str, words))
 
 
 def file_facts(result: Mapping[str, Any]) -> dict[str, str]:

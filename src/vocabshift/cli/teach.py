@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print what was read, or what reading would cost."""
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     facts = {
         "documents": result["n_documents"],
@@ -99,5 +99,6 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         show_summary(console, "teach", facts, "the same without --dry-run")
         return
     facts |= {"bits per byte": f"{result['bits_per_byte']:.4f}"}
-    then = 'vocabshift cpt with objective = "likelihood-matching", teacher_logprobs = '
-    show_summary(console, "teach", {"written to": result["out"], **facts}, then + result["out"])
+    keys = ["objective=likelihood-matching", f"teacher_logprobs={result['out']}"]
+    then = shell_line("vocabshift", "cpt", "CONFIG", *keys)
+    show_summary(console, "teach", {"written to": result["out"], **facts}, then)

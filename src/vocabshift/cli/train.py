@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     path = fill_from_config(args)
     options = recipe_options(args)
-    check_inputs_stay(args.out, [path, *vars(args).values()])
+    if args.force:
+        check_inputs_stay(args.out, [path, *vars(args).values()])
     source = source_of(args)
     with progress_bar() as progress:
         return train_to_folder(

@@ -205,7 +205,7 @@ def _of_gguf(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_gguf(result: dict[str, Any], console: Console) -> None:
-    from vocabshift.cli.summary import show_summary
+    from vocabshift.cli.summary import shell_line, show_summary
 
     facts = {
         "written to": result["out"],
@@ -217,12 +217,12 @@ def _show_gguf(result: dict[str, Any], console: Console) -> None:
         "output head": "tied to the embeddings" if result["tied"] else "of its own",
         "size": _sizes(result),
     }
-    show_summary(console, "transfer", facts, f"llama-cli -m {result['out']}")
+    show_summary(console, "transfer", facts, shell_line("llama-cli", "-m", result["out"]))
 
 
 def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) -> None:
     """Print a summary."""
-    from vocabshift.cli.summary import file_facts, lost_facts, show_summary
+    from vocabshift.cli.summary import file_facts, lost_facts, shell_line, show_summary
 
     if "tables" in result:
         (show_moved if "n_rows_moved" in result else _show_gguf)(result, console)
@@ -259,7 +259,8 @@ def show(_args: argparse.Namespace, result: dict[str, Any], console: Console) ->
         facts[f"note {number}"] = note
     if result["dry_run"]:
         facts = {"written": "nothing: a dry run"} | facts
-    then = f"vocabshift score {result['out']} --text SPEC, and vocabshift cpt to train it"
+    then = shell_line("vocabshift", "score", result["out"], "--text", "SPEC")
+    then += ", and vocabshift cpt to train it"
     if result["dry_run"]:
         then = "the same without --dry-run"
     show_summary(console, "transfer", facts, then)

@@ -1,13 +1,13 @@
 """Several tokenizers by name: loaded, and checked one after the other.
 
-Owns which of them a pattern applies to (those that cannot be read without one) and the plain values
-in which a check is reported. Heavy rooms are imported on use, so that the command line can show its
-choices at once.
+Owns which of them a pattern applies to (those that need one) and how a check is reported as plain
+values. Heavy rooms are imported on use, so that the command line can show its choices at once.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -272,8 +272,8 @@ def _about_ceilings(entry: dict[str, Any]) -> list[str]:
     )
     lines = [
         "The pre-tokenizer cuts words at combining marks, and no new token reaches across. "
-        f"vocabshift extend {entry['tokenizer']} --pre-tokenizer repaired lifts the ceiling, in "
-        f"bytes per token: {lifts}."
+        f"vocabshift extend {shlex.quote(entry['tokenizer'])} --pre-tokenizer repaired lifts the "
+        f"ceiling, in bytes per token: {lifts}."
     ]
     near = [
         f"{row['language']} {row['ceiling_bytes_per_token'] / row['bytes_per_token'] - 1:.1%}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from vocabshift.trainers.byte_level import BpeTrainer
 from vocabshift.workflows.tokenizers import (
     CHECKED,
     FAULTS,
+    advice,
     check_tokenizers,
     load_bpe_tokenizers,
     load_named,
@@ -168,3 +170,14 @@ def test_faults_of_runtimes(
             verdict["is_fault"],
         )
         assert is_fault is not entry["ok"]
+
+
+def test_the_advised_command_is_quoted_for_a_shell() -> None:
+    """A tokenizer's path may have spaces and quotes."""
+    path = "with space/it's"
+    row = {"language": "hi", "is_bound": True, "tokens": 9, "bytes_per_token": 1.0}
+    row |= {"ceiling_bytes_per_token": 2.0, "repaired_ceiling_bytes_per_token": 4.0}
+    entry = {"tokenizer": path, "languages": [row], "lost_characters": 0, "merge_residue": 0}
+    (line,) = advice(entry)
+    command = line[line.index("vocabshift extend") : line.index(" lifts the ceiling")]
+    assert ["vocabshift", "extend", path, "--pre-tokenizer", "repaired"] == shlex.split(command)
