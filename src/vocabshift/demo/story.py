@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -200,11 +201,12 @@ class Story:
         ):
             self._say(f"  {name:<42}{what}")
         self._say("\nType next:")
+        place = quote(str(out))
         for line in (
-            f"vocabshift check {out}/ist-tokenizer",
-            f"vocabshift evaluate {out}/base-tokenizer {out}/ist-tokenizer "
-            f"--text hin={out}/corpus/held-out/hin.txt",
-            f"vocabshift transfer {out}/base-model {out}/ist-tokenizer -o moved",
+            f"vocabshift check {place}/ist-tokenizer",
+            f"vocabshift evaluate {place}/base-tokenizer {place}/ist-tokenizer "
+            f"--text hin={place}/corpus/held-out/hin.txt",
+            f"vocabshift transfer {place}/base-model {place}/ist-tokenizer -o moved",
             "vocabshift train --recipe ist --corpus YOUR.txt --vocab-size 32000 -o your-tokenizer",
         ):
             self._say(f"  {line}")

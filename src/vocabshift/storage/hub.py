@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 _NAME = re.compile(
@@ -213,7 +214,8 @@ def read_card(folder: str | Path, sha256: str | None = None) -> dict[str, Any]:
     file = Path(folder) / CARD_FILE
     if not file.is_file():
         raise ValueError(
-            f"{folder} has no {CARD_FILE}; write one with `vocabshift card {folder} … -o {file}`"
+            f"{folder} has no {CARD_FILE}; write one with `vocabshift card {quote(str(folder))} … "
+            f"-o {quote(str(file))}`"
         )
     no_metadata = f"{file} has no metadata between --- at its head; the Hub needs them"
     try:

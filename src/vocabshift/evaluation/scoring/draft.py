@@ -9,6 +9,7 @@ continuation, and averaged over tokens. Both models must have the same tokenizer
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -127,7 +128,8 @@ def _encoded(
 ) -> tuple[Engine, Ids, Offsets]:
     """The tokenizer of both models and the ids of the texts; VocabMismatchError if they differ."""
     engine, other = engine_of(target), engine_of(draft)
-    advice = f"move the draft first: vocabshift transfer {draft} {target} -o DIR"
+    command = shlex.join(["vocabshift", "transfer", str(draft), str(target), "-o", "DIR"])
+    advice = f"move the draft first: {command}"
     a, b = tokens_by_id(engine.tokenizer), tokens_by_id(other.tokenizer)
     wrong = next((i for i in sorted({*a, *b}) if a.get(i) != b.get(i)), None)
     if wrong is not None:
