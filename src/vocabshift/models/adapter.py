@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vocabshift.errors import regex_bound
 from vocabshift.models.contents import CONFIG as MODEL_CONFIG
 from vocabshift.models.contents import SMALL_FILES
+from vocabshift.models.shards import FLOATS
 from vocabshift.storage import hub
 
 if TYPE_CHECKING:
@@ -28,10 +30,9 @@ _PREFIX = "base_model.model."
 ROWS = "token_adapter.trainable_tokens_delta"
 """The part with the rows of `trainable_token_indices`, which replace the base's."""
 
-_PARTS = (
-    *("lora_A.weight", "lora_B.weight", "lora_B.bias", "lora_embedding_A", "lora_embedding_B"),
-    *("lora_magnitude_vector.weight", "lora_magnitude_vector", ROWS),
-)
+_PAIRS = (("lora_A.weight", "lora_B.weight"), ("lora_embedding_A", "lora_embedding_B"))
+_MATRICES = (*_PAIRS[0], *_PAIRS[1], ROWS)
+_PARTS = (*_MATRICES, "lora_B.bias", "lora_magnitude_vector.weight", "lora_magnitude_vector")
 _UNKNOWN = {
     "use_dora": "DoRA also rescales every row of the weight",
     "use_qalora": "QALoRA pools what a layer reads",
@@ -62,9 +63,13 @@ class Adapter:
     "token_adapter.trainable_tokens_delta") or, of a module that is saved whole, "weight" or
     "bias"."""
 
+    def rank(self, module: str) -> float:
+        """The rank that the config gives a module."""
+        return _by_pattern(self.config.get("rank_pattern"), module, self.config["r"])
+
     def scaling(self, module: str) -> float:
         """The factor of B·A: alpha / r, or alpha / sqrt(r) with `use_rslora`."""
-        rank = _by_pattern(self.config.get("rank_pattern"), module, self.config["r"])
+        rank = self.rank(module)
         alpha = _by_pattern(self.config.get("alpha_pattern"), module, self.config["lora_alpha"])
         return float(alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank))
 
@@ -115,15 +120,6 @@ def change(
     return (product.T if is_transposed else product) * scaling
 
 
-def digests(adapter: Adapter) -> list[Any]:
-    """What distinguishes this adapter's tensors from others'."""
-    found: list[Any] = []
-    for module, parts in sorted(adapter.modules.items()):
-        for part, tensor in sorted(parts.items()):
-            found += [f"{module}.{part}", plain_bytes(tensor)]
-    return found
-
-
 def plain_bytes(tensor: torch.Tensor) -> Any:
     """The bytes of a tensor, as an array."""
     import torch
@@ -142,18 +138,26 @@ def open_adapter(source: str | Path, *, has_to_merge: bool = True) -> Adapter:
     FileNotFoundError where there is none; ValueError for one that is damaged or is no LoRA and, if
     it `has_to_merge`, for one that does more than add a change to weights.
     """
+    import safetensors.torch
+
     folder = find_adapter(source)
     config = _read_config(folder)
     reason = _refused(config, has_to_merge=has_to_merge)
     if reason is not None:
         raise ValueError(f"the adapter {source} cannot be used: {reason}")
+    try:
+        tensors = safetensors.torch.load_file(folder / WEIGHTS)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{folder / WEIGHTS} is damaged: {error}") from None
     modules: dict[str, dict[str, torch.Tensor]] = {}
-    for name, tensor in _tensors(folder).items():
+    for name, tensor in tensors.items():
         module, part = _split(name.removeprefix(_PREFIX))
         modules.setdefault(module, {})[part] = tensor
+    adapter = Adapter(config, modules)
     for module, parts in modules.items():
-        _check_parts(folder, module, parts)
-    return Adapter(config, modules)
+        rank = adapter.rank(module) if has_to_merge else None
+        _check_parts(folder / WEIGHTS, module, parts, rank)
+    return adapter
 
 
 def base_of(adapter: Adapter) -> str | None:
@@ -173,17 +177,14 @@ def is_adapter(source: str | Path) -> bool:
     if not hub.is_hub_name(source):
         return False
     wanted = "tell whether it is an adapter"
-    try:
+    with suppress(FileNotFoundError):
         names = hub.list_files(str(source), wanted=wanted)
-    except FileNotFoundError:
-        names = None
-    if names is not None:
-        return CONFIG in names and MODEL_CONFIG not in names
-    try:
+        if names is not None:
+            return CONFIG in names and MODEL_CONFIG not in names
+    with suppress(FileNotFoundError):  # a file that the repository has was never downloaded
         folder = hub.cached(str(source), [CONFIG, MODEL_CONFIG], wanted=wanted)
-    except FileNotFoundError:  # a file that the repository has was never downloaded
-        return False
-    return folder is not None and is_adapter(folder)
+        return folder is not None and is_adapter(folder)
+    return False
 
 
 def find_adapter(source: str | Path) -> Path:
@@ -248,16 +249,6 @@ def _refused(config: Mapping[str, Any], *, has_to_merge: bool) -> str | None:
     return None
 
 
-def _tensors(folder: Path) -> dict[str, torch.Tensor]:
-    import safetensors
-    from safetensors.torch import load_file
-
-    try:
-        return dict(load_file(folder / WEIGHTS))
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{folder / WEIGHTS} is damaged: {error}") from None
-
-
 def _split(name: str) -> tuple[str, str]:
     """Module of the base and part of a tensor's name."""
     for part in _PARTS:
@@ -267,18 +258,28 @@ def _split(name: str) -> tuple[str, str]:
     return module.removesuffix(".base_layer"), part
 
 
-def _check_parts(folder: Path, module: str, parts: Iterable[str]) -> None:
-    found = set(parts)
-    for one in ("lora_A.weight", "lora_embedding_A"):
-        if len(found & {one, one.replace("A", "B")}) == 1:
-            raise ValueError(f"{folder / WEIGHTS} is damaged: {module} has only one of A and B")
-    if unknown := found - {*_PARTS, "weight", "bias"}:
-        raise ValueError(
-            f"{folder / WEIGHTS} holds {module}.{min(unknown)}, which no LoRA is known to have"
-        )
+def _check_parts(file: Path, module: str, parts: Mapping[str, Any], rank: float | None) -> None:
+    """ValueError for parts that no LoRA of one module has; `rank`: of A and B, if it is known."""
+    pairs = [pair for pair in _PAIRS if not parts.keys().isdisjoint(pair)]
+    if any(name not in parts for pair in pairs for name in pair):
+        raise ValueError(f"{file} is damaged: {module} has only one of A and B")
+    if len(pairs) > 1:
+        raise ValueError(f"{file} is damaged: {module} has two kinds of A and B")
+    if unknown := parts.keys() - {*_PARTS, "weight", "bias"}:
+        raise ValueError(f"{file} holds {module}.{min(unknown)}, which no LoRA is known to have")
+    for name, tensor in parts.items():
+        kind, shape = str(tensor.dtype).removeprefix("torch."), list(tensor.shape)
+        if kind not in FLOATS.values() or len(shape) < 1 + (name in _MATRICES):
+            raise ValueError(f"{file} is damaged: {module}.{name} is {kind} of shape {shape}")
+    for a, b in (map(parts.__getitem__, pair) for pair in pairs):
+        if rank is not None and not a.shape[0] == b.shape[1] == rank:
+            raise ValueError(
+                f"{file} does not fit its {CONFIG}: A and B of {module} are {list(a.shape)} and "
+                f"{list(b.shape)}, and its rank is {rank}"
+            )
 
 
-def _by_pattern(pattern: Mapping[str, Any] | None, module: str, default: Any) -> Any:
+def _by_pattern(pattern: Mapping[str, float] | None, module: str, default: float) -> float:
     """The value of the first regex that fits the end of the module's name, as PEFT has it."""
     from tokenizers import pre_tokenizers
 

@@ -126,7 +126,11 @@ def _read_shard(file: Path, folder: Path) -> Shard:
             raise _damaged(folder, f"{file.name} is no safetensors file, or a truncated one")
         try:
             header = json.loads(stream.read(length))
-            metadata = dict(header.pop("__metadata__", None) or {})
+            metadata = header.pop("__metadata__", None) or {}
+            texts = [*header, *metadata, *metadata.values()]
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError("its metadata is not text alone")
+            "".join(texts).encode()  # a lone surrogate could not be written again
             tensors = [_tensor(name, entry, 8 + length) for name, entry in header.items()]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _damaged(folder, f"{file.name} has a damaged header ({error})") from None

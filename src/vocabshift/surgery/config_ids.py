@@ -7,11 +7,13 @@ for a file beside the configs.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 from vocabshift.errors import VocabMismatchError
@@ -233,11 +235,17 @@ def _each(value: Any, move: Callable[[int], int | None]) -> Any:
     A list in a list is a phrase of several tokens: it is left out whole if one of them is.
     """
     if isinstance(value, list | tuple):
-        moved = [_phrase(item, move) if isinstance(item, list) else move(item) for item in value]
+        moved = [
+            _phrase(item, move) if isinstance(item, list) else _one(item, move) for item in value
+        ]
         return [item for item in moved if item is not None] or (None if value else value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return move(value)
-    return value
+    return _one(value, move)
+
+
+def _one(value: Any, move: Callable[[int], int | None]) -> Any:
+    """A single id moved; what is no id, such as a text or a truth value, stays."""
+    is_id = isinstance(value, Integral) and not isinstance(value, bool)
+    return move(int(value)) if is_id else value
 
 
 def _biases(value: Any, move: Callable[[int], int | None]) -> Any:
@@ -246,7 +254,8 @@ def _biases(value: Any, move: Callable[[int], int | None]) -> Any:
         return value
     pairs = value.items() if isinstance(value, dict) else value
     try:
-        moved = [(_phrase(list(ids), move), bias) for ids, bias in pairs]
+        # JSON has texts as keys: index refuses their letters.
+        moved = [(_phrase([*map(operator.index, ids)], move), bias) for ids, bias in pairs]
     except (TypeError, ValueError):
         raise ValueError(f"{_BIASES} is {value!r}; it must hold pairs of ids and bias") from None
     kept = [(ids, bias) for ids, bias in moved if ids is not None]
@@ -275,7 +284,7 @@ def _table(value: Any, move: Callable[[int], int | None]) -> Any:
 
 
 def _phrase(ids: list[int], move: Callable[[int], int | None]) -> list[int] | None:
-    moved = [move(token_id) for token_id in ids]
+    moved = [_one(token_id, move) for token_id in ids]
     kept = [token_id for token_id in moved if token_id is not None]
     return kept if len(kept) == len(ids) else None
 

@@ -96,13 +96,13 @@ def _add_lora(
         return
     kind = torch.nn.Embedding if is_table else torch.nn.Linear
     is_turned = is_table or is_transposed(layer)
-    if not (isinstance(layer, kind) or is_turned):
+    if not (isinstance(layer, kind) or (is_turned and not is_table)):
         raise ValueError(
-            f"the adapter changes {module}, a {type(layer).__name__}: only linear layers and "
-            "embeddings are merged; let PEFT do it (merge_and_unload)"
+            f"the adapter changes {module}, a {type(layer).__name__}, as {kind.__name__}: only "
+            "linear layers and embeddings are merged; let PEFT do it (merge_and_unload)"
         )
     a, b = (parts[f"lora_embedding_{x}" if is_table else f"lora_{x}.weight"] for x in "AB")
-    shape = (b.shape[0], a.shape[1])
+    shape = (*b.shape[:-1], *a.shape[1:])  # one dimension too many if A or B is no matrix
     name = names.stored(module, "weight", shape[::-1] if is_turned else shape)
     make = partial(change, a, b, scaling, is_transposed=is_turned)
     changes.setdefault(name, Change()).added.append(make)
@@ -119,7 +119,7 @@ def _add_rows(
     """The rows of trained tokens; which tokens they are."""
     rows = adapter.modules[module][ROWS]
     ids = adapter.row_ids(module, embeddings)
-    stored = names.copies(module, "weight", (None, rows.shape[1]))
+    stored = names.copies(module, "weight", (None, *rows.shape[1:]))
     n_rows = min(names.checkpoint.tensors[name][1].shape[0] for name in stored)
     if ids and not 0 <= min(ids) <= max(ids) < n_rows:
         raise VocabMismatchError(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from vocabshift.errors import VocabMismatchError
+from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.tokenizer.added_tokens import DESCRIPTIONS, given_by_name, role_text
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
 from vocabshift.tokenizer.components import Spec
@@ -19,6 +19,12 @@ from vocabshift.tokenizer.tokenizer import Tokenizer
 
 _FROM_OLD = ("model_max_length", "padding_side", "truncation_side", "model_input_names")
 """Facts about the model, not about the tokenizer: they stay with the model."""
+
+_KINDS = {
+    "model_max_length": ((int, float, type(None)), "a number"),
+    "model_input_names": ((list, tuple), "a list"),
+}
+"""Those of them that transformers uses without looking at them."""
 
 _NAMED = ("extra_special_tokens", "model_specific_special_tokens")
 """Tokens by name, for code that asks for them: a processor asks for `image_token`."""
@@ -75,6 +81,11 @@ def _config(
     for key in _FROM_OLD:
         if key in old.config and (key not in config or _is_unlimited(config[key])):
             config[key] = old.config[key]
+    for key, (kinds, needed) in _KINDS.items():
+        if key in config and type(config[key]) not in kinds:
+            raise InvalidTokenizerError(
+                f"{key} is {config[key]!r:.40} in tokenizer_config.json; write {needed} there"
+            )
     return config
 
 

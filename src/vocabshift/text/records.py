@@ -198,6 +198,8 @@ def _parquet_values(opened: str | IO[bytes], source: str, column: str) -> Iterat
         present = table.schema_arrow.names
         if column not in present:
             raise missing_column(column, present, source)
+        if present.count(column) > 1:
+            raise CorpusError(f"{source}: two columns {column!r}; rename one of them")
         kind = table.schema_arrow.field(column).type
         if pa.types.is_nested(kind):  # a row has any number of values
             raise CorpusError(f"{source}, column {column!r}: {kind} instead of text; name another")

@@ -16,10 +16,10 @@ from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.models.adapter import (
     Adapter,
     base_of,
-    digests,
     find_adapter,
     is_adapter,
     open_adapter,
+    plain_bytes,
 )
 from vocabshift.models.contents import CHAT_TEMPLATES, WRITTEN, read_contents
 from vocabshift.models.folder import local_folder
@@ -119,7 +119,7 @@ def merge_adapter(
     }
     if dry_run:
         return result
-    key = transfer_key(checkpoint, opened.config, *digests(opened))
+    key = transfer_key(checkpoint, opened.config, *_digests(opened))
     inputs = [adapter, folder]
     with outcome(
         "merge", out, inputs=inputs, force=force, keep_checkpoints=True, resume=resume
@@ -185,6 +185,15 @@ def transfer_adapter(
             _copy(folder, output.folder, _small(folder) - {*WRITTEN[:3], TRANSFER_MAP, id_map.FILE})
             output.record({"adapter": str(adapter), "model": str(model)}, figures)
     return {"out": str(out), "adapter": str(adapter), "base": named, **figures, "dry_run": dry_run}
+
+
+def _digests(adapter: Adapter) -> list[Any]:
+    """What distinguishes this adapter's tensors from others'."""
+    found: list[Any] = []
+    for module, parts in sorted(adapter.modules.items()):
+        for part, tensor in sorted(parts.items()):
+            found += [f"{module}.{part}", plain_bytes(tensor)]
+    return found
 
 
 def _check_vocabulary(source: Path, base: str | None, tokens: id_map.TokenIdMap) -> list[str]:

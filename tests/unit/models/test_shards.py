@@ -74,6 +74,13 @@ def test_an_index_that_is_wrong(tmp_path: Path, places: dict[str, str], message:
         ({"a": entry(0, 8, 3)}, 8, "a takes 8 bytes, which its shape contradicts"),
         ({"a": entry(0, 8, 2)}, 4, "its header speaks of"),
         ({"a": entry(0, 0, *[0] * 70)}, 0, "a shape that no array can have"),
+        ({"__metadata__": {"format": 5}}, 0, "its metadata is not text alone"),
+        ({"__metadata__": {"x": float("nan")}}, 0, "its metadata is not text alone"),
+        ({"__metadata__": {"x": None}}, 0, "its metadata is not text alone"),
+        ({"__metadata__": [["format", "pt"]]}, 0, f"{WEIGHTS} has a damaged header"),
+        ({"__metadata__": {"\ud800": "x"}}, 0, f"{WEIGHTS} has a damaged header .*surrogates"),
+        ({"__metadata__": {"x": "\ud800"}}, 0, f"{WEIGHTS} has a damaged header .*surrogates"),
+        ({"\ud800": entry(0, 8, 2)}, 8, f"{WEIGHTS} has a damaged header .*surrogates"),
         ({"a": {"dtype": "F32", "shape": [2.5], "data_offsets": [0, 8]}}, 8, "damaged header"),
     ],
 )

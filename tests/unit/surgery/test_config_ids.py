@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 transformers = pytest.importorskip("transformers")
@@ -64,6 +65,23 @@ def test_id_of_no_token_becomes_that_of_the_role(moved) -> None:
     assert [50256, None] == ids["eos"]
 
 
+def test_what_is_no_id_stays(moved) -> None:
+    """Among ids too: a truth value is no token, and nor is a text."""
+    model, _ = moved(
+        {
+            "eos_token_id": [258, "a", True],
+            "bad_words_ids": [[257, "a"], [True]],
+            "suppress_tokens": ["a", np.int64(258)],
+        },
+        bos_token_id=257,
+        eos_token_id=258,
+    )
+    generation = model.generation_config
+    assert [260, "a", True] == generation.eos_token_id
+    assert [[259, "a"], [True]] == generation.bad_words_ids
+    assert ["a", 260] == generation.suppress_tokens
+
+
 @pytest.mark.parametrize("kind", [list, dict])
 def test_phrases_with_a_bias_follow(moved, kind) -> None:
     """Ids move, biases that look like ids do not; "ab" is gone, and its phrase with it."""
@@ -73,8 +91,9 @@ def test_phrases_with_a_bias_follow(moved, kind) -> None:
         given, wanted = ({tuple(ids): bias for ids, bias in pairs} for pairs in (given, wanted))
     model, _ = moved({"sequence_bias": given}, bos_token_id=257, eos_token_id=258)
     assert wanted == model.generation_config.sequence_bias
-    with pytest.raises(ValueError, match="sequence_bias is"):
-        moved({"sequence_bias": [3]}, bos_token_id=257, eos_token_id=258)
+    for wrong in ([3], {"(257, 3)": 1.0}, [[["a"], 1.0]]):
+        with pytest.raises(ValueError, match="sequence_bias is"):
+            moved({"sequence_bias": wrong}, bos_token_id=257, eos_token_id=258)
 
 
 def test_lost_token_is_refused(moved) -> None:

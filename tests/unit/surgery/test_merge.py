@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -352,6 +353,20 @@ def test_bad_adapters(make: Make, tmp_path: Path) -> None:
     moved = {key.replace("layers.1", "layers.9"): part for key, part in parts.items()}
     save_file(moved, weights)
     refused("changes model.layers.9.self_attn.q_proj, which LlamaForCausalLM does not have")
+    as_table = {
+        re.sub(r"(q_proj.lora)_(.).*", r"\1_embedding_\2", key): parts[key] for key in parts
+    }
+    save_file(as_table, weights)
+    refused("q_proj, a Linear, as Embedding: only linear layers and embeddings are merged")
+    for x in "AB":
+        name_of = name.replace("lora_A", f"lora_{x}")
+        save_file({**parts, name_of: parts[name_of][..., None]}, weights)
+        refused("it was trained on another base")
+    rows = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
+    save_file({**parts, rows: parts[rows][..., None]}, weights)
+    refused("it was trained on another base")
+    save_file({**parts, "base_model.model.model.norm.weight": torch.ones(())}, weights)
+    refused("model.norm.weight is float32 of shape")
     save_file({**parts, name: parts[name] / 0}, weights)
     with pytest.raises(ValueError, match=r"q_proj\.weight would hold numbers that are not finite"):
         merge_adapter(adapter, tmp_path / "broken")

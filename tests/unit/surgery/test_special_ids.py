@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vocabshift.errors import VocabMismatchError
+from vocabshift.errors import InvalidTokenizerError, VocabMismatchError
 from vocabshift.surgery.special_ids import match_specials
 from vocabshift.tokenizer.added_tokens import AddedToken
 from vocabshift.tokenizer.components import bos_template, byte_level_processor
@@ -163,6 +163,26 @@ def test_facts_about_the_model_stay_with_it(make_byte_level) -> None:
     new = make_byte_level(config={"model_max_length": int(1e30), "padding_side": "right"})
     config = match_specials(old, new).tokenizer.config
     assert {"model_max_length": 4096, "padding_side": "right"} == dict(config)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("model_max_length", value) for value in ("512", [512], True)),
+        *(("model_input_names", value) for value in (5, None)),
+    ],
+)
+def test_facts_of_another_type_are_refused(make_byte_level, key, value) -> None:
+    """transformers would stop at them with a TypeError, after the model was written."""
+    old, new = make_byte_level(config={key: value}), make_byte_level()
+    for pair in ((old, new), (new, old)):
+        with pytest.raises(InvalidTokenizerError, match=rf"{key} is .* in tokenizer_config\.json"):
+            match_specials(*pair)
+
+
+def test_a_longest_text_that_nobody_knows(make_byte_level) -> None:
+    unknown = make_byte_level(config={"model_max_length": None})
+    assert match_specials(unknown, make_byte_level()).tokenizer.config["model_max_length"] is None
 
 
 def test_other_processors_are_refused(make_byte_level) -> None:

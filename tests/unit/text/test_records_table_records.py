@@ -146,6 +146,18 @@ def test_column_must_hold_text(tmp_path: Path, table: dict[str, Any], message: s
         list(read_parquet(parquet(tmp_path, table), None))
 
 
+def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
+    """Only the one that is read matters."""
+    import pyarrow.parquet as pq
+
+    table = pa.table([["a"], ["b"], ["c"]], names=["text", "text", "other"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    file = File(tmp_path / "a.parquet", "parquet")
+    with pytest.raises(CorpusError, match=r"a\.parquet: two columns 'text'; rename one of them"):
+        list(read_parquet(file, None))
+    assert [b"c"] == list(read_parquet(file, "other"))
+
+
 def test_damaged_parquet_names_the_file(tmp_path: Path) -> None:
     """Not Parquet at all, cut short, or with text that is not UTF-8."""
     file = parquet(tmp_path, {"text": ["a" * 100, "b"]})
