@@ -53,8 +53,8 @@ class NoPreTokenizerError(InvalidTokenizerError):
         self.patch = patch
 
 
-class ChatStartWarning(UserWarning):
-    """Documents begin with a token that begins a message in the model's chat template."""
+class VocabshiftWarning(UserWarning):
+    """What a user should know of a run that goes on; the command line prints it as a line."""
 
 
 def printable(text: str) -> str:

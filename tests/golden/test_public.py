@@ -19,7 +19,10 @@ import pytest
 import public_face
 from public_face import Face, in_words, shape
 
-pytestmark = pytest.mark.xdist_group("lm-eval")  # whose tasks are read once in a worker
+pytestmark = [
+    pytest.mark.xdist_group("lm-eval"),  # whose tasks are read once in a worker
+    pytest.mark.filterwarnings("ignore:the pilots will not be told apart"),
+]
 
 GOLDEN = Path(__file__).with_name("public")
 LANGUAGES = ("hi", "en")

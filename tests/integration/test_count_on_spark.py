@@ -60,7 +60,9 @@ def test_all_formats_give_the_bytes_of_the_local_command(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "hi").mkdir()
-    (tmp_path / "hi" / "a b.txt").write_bytes("राम का घर\r\n\nराम \r है\n".encode() * 50)
+    (tmp_path / "hi" / "a b.txt").write_bytes(
+        b"\xef\xbb\xbf" + "राम का घर\r\n\nराम \r है\n".encode() * 50
+    )
     (tmp_path / "hi" / "b[1].txt.gz").write_bytes(gzip.compress("घर और घर".encode()))
     records: list[Any] = [
         {"body": "some <|e|>more words\n\nhere"},

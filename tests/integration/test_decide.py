@@ -43,6 +43,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:the pilots will not be told apart:UserWarning")
+
+
 def words(place: Path, out: Path, *more: str) -> list[str]:
     texts = ["--new", f"hi={place}/hi.txt", "--home", f"en={place}/en.txt"]
     return ["decide", str(place / "model"), *texts, "-o", str(out), *SMALL, *more]
@@ -216,6 +219,38 @@ def test_a_blank_held_out_text_is_refused(place: Path, tmp_path: Path, capsys: A
     assert "the held-out text of hi is blank" in capsys.readouterr().err
 
 
+def test_long_documents_leave_room_for_intervals(place: Path, tmp_path: Path) -> None:
+    """A whole one would fill what is scored; the report says where they were cut."""
+    texts = {
+        name: {name: [f"{n} {' '.join(lines)}" for n in range(200)]}
+        for name, lines in (("hi", small_models.HINDI), ("en", small_models.ENGLISH))
+    }
+    options = vs.DecideOptions(
+        n_bytes=2000, ways=("extend",), extend_tokens=(12,), sequence_length=16, score_bytes=2000
+    )
+    result: Any = vs.decide(place / "model", texts["hi"], texts["en"], tmp_path / "out", options)
+    assert all(each["saved_low"] is not None for each in result["standings"])
+    assert "at most 2,000 bytes of each language, 100 of a document" in result["compared_on"]
+    for name in texts:
+        held_out = vs.Corpus.from_specs([str(tmp_path / "out" / "held-out" / f"{name}.jsonl")])
+        assert {len(text.encode()) <= 100 for _, text in held_out.texts()} == {True}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_too_few_documents_are_told_before_the_first_pilot(
+    dry_run: bool, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of a language that does not count."""
+    monkeypatch.setattr(decide_pilots, "score_documents", lambda *_, **__: 1 / 0)
+    texts = ({"hi": small_models.HINDI * 8}, {"en": small_models.ENGLISH * 8})
+    for weight, said in ((1.0, "needs, hi has 6, en has 4; give more"), (0.0, "hi has 6; give")):
+        options = vs.DecideOptions(
+            n_bytes=300, extend_tokens=(12,), sequence_length=16, home_weight=weight
+        )
+        with pytest.warns(UserWarning, match=said), pytest.raises(ZeroDivisionError):
+            vs.decide(place / "model", *texts, tmp_path / "out", options, dry_run=dry_run)
+
+
 def test_a_stopped_run_repeats_no_pilot(
     place: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,13 +308,19 @@ def test_no_time_is_no_verdict(place: Path, tmp_path: Path, capsys: Any) -> None
 
 
 def test_text_in_memory_and_sizes_from_the_curve(place: Path, tmp_path: Path) -> None:
+    """Each phase of the work on a model counts one thing, which does not run backwards."""
+    told: dict[str, list[tuple[int, int | None]]] = {}
     result = vs.decide(
         place / "model",
         {"hi": small_models.HINDI * 8},
         {"en": small_models.ENGLISH * 8},
         tmp_path / "out",
         vs.DecideOptions(n_bytes=300, ways=("extend",), inits=("fvt",), sequence_length=16),
+        progress=lambda phase, *at: told.setdefault(phase, []).append(at),
     )
+    for phase in ("screen keep", "train keep", "score keep"):
+        assert 1 == len({total for _, total in told[phase]})
+        assert told[phase] == sorted(told[phase])  # type: ignore[type-var]
     pilots = [row["pilot"] for row in result["pilots"] if row["stage"] == "screen"]  # type: ignore
     sizes = [int(name.split("-")[1]) for name in pilots[1:]]
     assert sizes[1] == 2 * sizes[0]

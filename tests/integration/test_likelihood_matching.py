@@ -268,6 +268,7 @@ def test_a_teacher_of_some_languages(
     assert cost["n_tokens"] == some["n_tokens"]
     whole, part = StoredTeacher.open(taught), StoredTeacher.open(tmp_path / "some")
     alone = run("teach", place / "old", specs(place)[0], "-o", tmp_path / "alone")
+    assert cost["n_bytes"] == some["n_bytes"] == alone["n_bytes"]
     assert some["bits_per_byte"] == pytest.approx(alone["bits_per_byte"], rel=1e-5)
     assert (whole.document_bytes == part.document_bytes).all()
     stretches = [Stretch(number, bytes, 0, 1) for number in range(len(part.document_bytes))]

@@ -16,13 +16,16 @@ from vocabshift.text.documents import pack, read_blocks, read_lines, stream_bloc
 from vocabshift.text.files import File
 from vocabshift.text.records import read_json, read_json_lines
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r क्ஒ\u2028😀"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r क्ஒ\u2028\ufeff😀"))
 BLOCK_BYTES = st.integers(min_value=1, max_value=40)
 
 
 def lines(content: bytes) -> list[str]:
-    """The rule, slowly: \\n ends a line and takes a \\r before it along; empty ones go."""
-    *ended, last = content.decode().split("\n")
+    """The rule, slowly: \\n ends a line and takes a \\r before it along.
+
+    Empty lines go, and a byte order mark at the start.
+    """
+    *ended, last = content.decode().removeprefix("\ufeff").split("\n")
     return [line for line in (*(line.removesuffix("\r") for line in ended), last) if line]
 
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TextIO
 
-from vocabshift.errors import ChatStartWarning, printable
+from vocabshift.errors import VocabshiftWarning, printable
 from vocabshift.progress import Progress
 
 if TYPE_CHECKING:
@@ -142,11 +142,16 @@ def _bars(console: Console, *, in_bytes: bool, unit: str) -> Iterator[Progress]:
 def _lines(unit: str) -> Progress:
     """A report that prints a line when the last one is LINE_SECONDS ago."""
     begun: dict[str, tuple[float, int]] = {}  # of each phase: the time and what was done by then
+    latest: dict[str, tuple[int, int | None]] = {}
     last_line = time.monotonic()
 
     def report(phase: str, done: int, total: int | None = None) -> None:
         nonlocal last_line
         now = time.monotonic()
+        before, whole = latest.get(phase, (done, total))
+        latest[phase] = done, total
+        if done < before or total != whole:  # other work under the same name
+            del begun[phase]
         began, first = begun.setdefault(phase, (now, done))
         if now - last_line < LINE_SECONDS:
             return
@@ -197,7 +202,7 @@ def plain_warnings() -> Iterator[None]:
         lineno: int,
         line: str | None = None,
     ) -> str:
-        if not issubclass(category, ChatStartWarning):
+        if not issubclass(category, VocabshiftWarning):
             return as_python(message, category, filename, lineno, line)
         text = f"vocabshift: warning: {visible(str(message))}\n"
         is_new = text not in told

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from vocabshift.errors import CorpusError
+from vocabshift.text.documents import BYTE_ORDER_MARK
 from vocabshift.text.files import File, file_at, read_chunks
 from vocabshift.text.readers import FileSource, RemoteSource
 from vocabshift.text.records import missing_column
@@ -41,7 +42,7 @@ def files_of(part: Part, language_column: str | None = None) -> list[SparkFiles]
         )
     if isinstance(source, RemoteSource):
         file = file_at(source.name) or File(Path(source.name), "parquet")
-        _check(file, source.name)
+        _check(file, source.name, source.unit == "file")
         return [SparkFiles(file.format, (source.name,), source.unit == "file" and file.is_text)]
     if not isinstance(source, FileSource):
         raise CorpusError(f"{part.name}: Spark reads files; save it to one first")
@@ -49,7 +50,7 @@ def files_of(part: Part, language_column: str | None = None) -> list[SparkFiles]
     if part.language is None and language_column is not None:
         columns.append(language_column)
     for file in source.files:
-        _check(file, str(file.path))
+        _check(file, str(file.path), source.unit == "file")
         if file.format == "parquet":
             _check_columns(file, columns)
     by_format = sorted(source.files, key=lambda file: file.format)
@@ -63,7 +64,7 @@ def files_of(part: Part, language_column: str | None = None) -> list[SparkFiles]
     ]
 
 
-def _check(file: File, name: str) -> None:
+def _check(file: File, name: str, is_whole: bool) -> None:
     """CorpusError for a file that Spark does not read, or not as this package does."""
     is_packed = file.compression is not None
     # Spark knows .gz in small letters alone, and would read the packed bytes.
@@ -80,8 +81,8 @@ def _check(file: File, name: str) -> None:
         raise CorpusError(f"{name}: Spark cannot read a file with a colon in its name; rename it")
     if not file.is_text or not file.path.is_file():
         return
-    if next(read_chunks(file), b"").startswith(b"\xef\xbb\xbf"):
-        raise CorpusError(f"{name}: Spark drops the byte order mark of a text file; remove it")
+    if is_whole and next(read_chunks(file), b"").startswith(BYTE_ORDER_MARK):
+        raise CorpusError(f"{name}: Spark keeps the byte order mark of a whole file; remove it")
     if is_packed:
         return  # the end is known only after reading all
     with file.path.open("rb") as stream:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vocabshift.errors import ChatStartWarning
+from vocabshift.errors import VocabshiftWarning
 from vocabshift.models.load import positions_of
 from vocabshift.tokenizer.added_tokens import role_text
 from vocabshift.tokenizer.any_tokenizer import AnyTokenizer
@@ -94,7 +94,7 @@ def windows_of(
 def warn_of_chat_start(model: Any, tokenizer: AnyTokenizer) -> None:
     """Warn where the model's BOS begins a message in the chat template, with a role after it.
 
-    Then another token may have begun documents in pre-training. ChatStartWarning.
+    Then another token may have begun documents in pre-training. VocabshiftWarning.
     """
     bos = model.config.get_text_config().bos_token_id
     text = next((token.content for token in tokenizer.added_tokens if token.id == bos), None)
@@ -109,7 +109,7 @@ def warn_of_chat_start(model: Any, tokenizer: AnyTokenizer) -> None:
             "template a role follows this token, so the model may expect one, and plain text looks "
             "harder than it is; if another token separated documents in its pre-training, set "
             "bos_token_id and eos_token_id to that one in a copy of the model",
-            ChatStartWarning,
+            VocabshiftWarning,
             stacklevel=3,
         )
 

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vocabshift.errors import VocabshiftWarning
+
 if sys.platform != "win32":
     import fcntl
 
@@ -58,9 +60,9 @@ def atomic_folder(
 ) -> Iterator[Path]:
     """Yield the partial folder to write into; rename it to `folder` when the block succeeds.
 
-    With `force` an existing folder is replaced, with everything in it, and only once the new one is
-    complete. When the block fails, the partial folder is removed and an existing `folder` is
-    untouched. What cannot be removed of a replaced folder is named by a warning.
+    With `force` an existing folder is replaced, with all in it, once the new one is complete; what
+    of it cannot be removed, a warning names. When the block fails, the partial folder is removed
+    and an existing `folder` is untouched.
 
     With `keep_checkpoints`, finished checkpoints in the partial folder's `CHECKPOINTS` survive when
     the block fails or the process is killed. The next run finds them again, unless `resume` is
@@ -94,7 +96,8 @@ def atomic_folder(
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
         if old.exists():
-            warnings.warn(f"{target} is complete; what it replaced is left in {old}", stacklevel=3)
+            message = f"{target} is complete; what it replaced is left in {old}"
+            warnings.warn(message, VocabshiftWarning, stacklevel=3)
 
 
 def _lock_aside(partial: Path) -> Path:
@@ -216,10 +219,7 @@ def _live_owner(lock: Path) -> int | None:
 
 
 def _replace(target: Path, partial: Path) -> Path | None:
-    """Move `partial` to `target`; return the folder that holds what was there, to be removed.
-
-    If that fails or is interrupted, what was there is put back.
-    """
+    """Move `partial` to `target`; return where the old one is, which a failure puts back."""
     if not target.exists():
         partial.rename(target)
         return None

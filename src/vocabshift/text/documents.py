@@ -7,8 +7,7 @@ mapped file must not be truncated while it is read.
 
 A line ends at `\n` or `\r\n`, which are not part of the document; a lone `\r` does not end a line.
 Empty lines are skipped; lines of spaces are documents. Bytes must be UTF-8, or are made so on
-request, and are not altered otherwise: a byte order mark at the start of a text file is part of its
-first document.
+request, and are not altered otherwise. A byte order mark at the start of a text is not part of it.
 """
 
 from __future__ import annotations
@@ -33,6 +32,9 @@ Item = TypeVar("Item")
 
 TextErrors = Literal["strict", "replace"]
 """What to do with bytes that are not UTF-8: raise a CorpusError, or put U+FFFD in their place."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""U+FEFF, with which some editors begin a text file."""
 
 BLOCK_BYTES = 8 << 20
 """Target size of a block; a longer document makes a longer block."""
@@ -157,8 +159,10 @@ def stream_blocks(chunks: Iterable[bytes], *, block_bytes: int = BLOCK_BYTES) ->
 def read_lines(
     blocks: Iterable[Block], source: str, errors: TextErrors = "strict", *, threads: int = 1
 ) -> Iterator[Documents]:
-    """Every non-empty line as a document."""
-    for data, starts, ends in _lines(blocks, source, errors, threads):
+    """Every non-empty line as a document; a byte order mark at the start is left out."""
+    for number, (data, starts, ends) in enumerate(_lines(blocks, source, errors, threads)):
+        if number == 0 and data[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK:
+            starts[0] += len(BYTE_ORDER_MARK)
         lines = Documents(data, starts, ends, source=source)
         has_text = starts < ends
         if not has_text.all():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -85,6 +85,40 @@ def hold_out(corpus: Corpus, every: int = EVERY) -> tuple[Corpus, Corpus]:
     return part_of(False), part_of(True)
 
 
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """Cuts longer documents: before white space in the second half, or else between characters."""
+
+    n_bytes: int
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"the first {self.n_bytes:,} bytes of each document"
+
+    @property
+    def facts(self) -> list[Any]:
+        """For `input_key`."""
+        return ["beginnings", self.n_bytes]
+
+    def n_bytes_hint(self, n_bytes: int) -> int:
+        """All: how long documents are is not known."""
+        return n_bytes
+
+    def of(self, blocks: Iterator[Documents]) -> Iterator[Documents]:
+        """All documents, none longer than `n_bytes`."""
+        for documents in blocks:
+            ends = documents.ends.copy()
+            for i in np.flatnonzero(ends - documents.starts > self.n_bytes).tolist():
+                start = int(documents.starts[i])
+                head = bytes(documents.data[start : start + self.n_bytes])
+                space = max(head.rfind(b" "), head.rfind(b"\n"))
+                if 2 * space < self.n_bytes:
+                    space = len(head.decode("utf-8", errors="ignore").encode("utf-8"))
+                ends[i] = start + space
+            yield replace(documents, ends=ends)
+
+
 def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
     """Label -> its first non-blank documents, at most `n_bytes` of UTF-8, in memory.
 
@@ -117,19 +151,29 @@ def excerpt(corpus: Corpus, n_bytes: int) -> dict[str, list[str]]:
     return {label: texts for label, texts in found.items() if texts}
 
 
+def most_of_one(n_bytes: int) -> int:
+    """Bytes of one document in a drawn excerpt of `n_bytes`, at most.
+
+    A twentieth, so that twenty documents fit, however long they are: models are compared by
+    document. A character has up to four bytes.
+    """
+    return max(n_bytes // 20, 4)
+
+
 def drawn_excerpt(
     corpus: Corpus, languages: Iterable[str], n_bytes: int, *, seed: int = 0
 ) -> dict[str, list[str]]:
     """As `excerpt`, but documents drawn at random from all of the text of each of these languages.
 
-    Where what is drawn is blank, or longer than `n_bytes`, the first documents. CorpusError if the
-    corpus lacks a language, or has no more than blank text of it.
+    Each is cut to `most_of_one(n_bytes)`. Where what is drawn is blank, or does not fit, the first
+    documents. CorpusError if the corpus lacks a language, or has no more than blank text of it.
     """
+    head = Beginnings(most_of_one(n_bytes))
     found: dict[str, list[str]] = {}
     for name in languages:
         if name not in corpus.languages:
             raise CorpusError(f"the held-out text lacks {name}")
-        own = corpus.select(name)
+        own = Corpus(part.choosing(head) for part in corpus.select(name).parts)
         try:
             found |= excerpt(own.limit_bytes(n_bytes, seed=seed), n_bytes)
         except CorpusError:

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from vocabshift.errors import CorpusError
 from vocabshift.text.documents import (
+    BYTE_ORDER_MARK,
     Documents,
     TextErrors,
     as_utf8,
@@ -110,7 +111,7 @@ class FileSource:
         for is_text, files in groupby(self.files, key=lambda file: file.is_text):
             if is_text:  # together: a folder of code has thousands of small files
                 whole = (read_whole(file, self.errors) for file in files)
-                yield from pack(whole, self.name)
+                yield from pack((text.removeprefix(BYTE_ORDER_MARK) for text in whole), self.name)
             else:
                 for file in files:
                     yield from self._read_file(file, threads)
@@ -187,7 +188,7 @@ class StandardInputSource:
             return
         self._spooled.seek(0)
         data = as_utf8(self._spooled.read(), self.name, self._errors)
-        yield from pack([bytes(data)], self.name)
+        yield from pack([bytes(data).removeprefix(BYTE_ORDER_MARK)], self.name)
 
     def _spool(self) -> IO[bytes]:
         stream = getattr(sys.stdin, "buffer", None)

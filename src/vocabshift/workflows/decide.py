@@ -24,12 +24,18 @@ from vocabshift.storage.output import CHECKPOINTS, write_whole
 from vocabshift.surgery.methods import check_init, find_initializer
 from vocabshift.surgery.options import TransferOptions
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.held_out import drawn_excerpt
+from vocabshift.text.held_out import drawn_excerpt, most_of_one
 from vocabshift.text.readers import input_key
 from vocabshift.tokenizer.tokenizer import Tokenizer
 from vocabshift.trainers.recipes import make_trainer
 from vocabshift.workflows.adapt_request import split_corpus
-from vocabshift.workflows.decide_options import KEEP, Candidate, DecideOptions, candidates
+from vocabshift.workflows.decide_options import (
+    KEEP,
+    Candidate,
+    DecideOptions,
+    candidates,
+    warn_of_few,
+)
 from vocabshift.workflows.decide_pilots import ModelPilots, joined
 from vocabshift.workflows.decide_report import commands_of, cpt_of, markdown, result_of, write_text
 from vocabshift.workflows.decide_schedule import (
@@ -43,8 +49,6 @@ from vocabshift.workflows.plan import plan
 
 MOST_SWAPPED = 32_000
 """Tokens of another tokenizer by default, at most."""
-
-_LANGUAGE = "every text needs a language: --{side} hi=FILE"
 
 
 def decide(
@@ -98,13 +102,11 @@ def decide(
     documents = drawn_excerpt(judged, learned.languages, options.score_bytes, seed=options.seed)
     began = clock()
     weights = _weights(texts, options)
+    warn_of_few(documents, weights)
+    own_judged = judged.select(texts["new"].languages)
+    run: dict[str, Any] = {"threads": threads, "progress": progress}
     extensions, superwords, swaps, pre_tokenizer = _sizes(
-        old,
-        own["new"],
-        judged.select(texts["new"].languages),
-        options,
-        threads=threads,
-        progress=progress,
+        old, own["new"], own_judged, options, **run
     )
     listed = list(candidates(extensions, swaps, options.inits, superwords))
     key = _key(folder, texts, given, options, pre_tokenizer, donor=donor) or secrets.token_hex()
@@ -120,8 +122,7 @@ def decide(
             checkpoints=checkpoints,
             donor=donor,
             device=device,
-            threads=threads,
-            progress=progress,
+            **run,
         )
 
     if dry_run:
@@ -151,9 +152,9 @@ def decide(
             if pilot.candidate.way != KEEP and not place.exists():
                 running.copy_tokenizer(pilot.candidate, place)
         result = result_of(str(model), texts, found, reached, options)
-        result["compared_on"] = (
-            f"{judged_on}; at most {options.score_bytes:,} bytes of each language"
-        )
+        size = options.score_bytes
+        most = f"{size:,} bytes of each language, {most_of_one(size):,} of a document"
+        result["compared_on"] = f"{judged_on}; at most {most}"
         result |= {"commands": [], "seconds": round(ledger.spent, 1)}
         if reached.recommended is not None:
             chosen = found.trained[reached.recommended]
@@ -197,7 +198,7 @@ def _opened(
 def _labelled(side: str, text: Corpus | Mapping[str, Iterable[str]]) -> Corpus:
     corpus = text if isinstance(text, Corpus) else Corpus.from_texts(text)
     if any(part.language is None for part in corpus.parts):
-        raise CorpusError(_LANGUAGE.format(side=side))
+        raise CorpusError(f"every text needs a language: --{side} hi=FILE")
     return corpus
 
 

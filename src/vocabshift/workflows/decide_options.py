@@ -6,9 +6,12 @@ Imports nothing heavy, so that the command line can read the defaults.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
+
+from vocabshift.errors import VocabshiftWarning
 
 KEEP = "keep"
 Way = Literal["keep", "extend", "superwords", "swap"]
@@ -53,7 +56,8 @@ class DecideOptions:
     step_bytes: int = 2500
     """Text of a training step, about, whatever the tokenizer."""
     score_bytes: int = 20_000
-    """Held-out text of each language that models are compared on, in bytes."""
+    """Held-out text of each language that models are compared on, in bytes. Of a longer document
+    the beginning counts, a twentieth of this at most, so that there is room for twenty."""
     seed: Annotated[int, "any"] = 0
     """Of the text that is drawn, its order, and what is random in an initializer."""
 
@@ -134,6 +138,22 @@ def candidates(
             yield Candidate("superwords", n_tokens, init, n_superwords)
         for n_tokens in swaps:
             yield Candidate("swap", n_tokens, init)
+
+
+def warn_of_few(documents: Mapping[str, Sequence[str]], weights: Mapping[str, float]) -> None:
+    """VocabshiftWarning where a language has too few held-out documents for any verdict."""
+    from vocabshift.evaluation.scoring.choice import FEWEST_DOCUMENTS
+
+    counts = {name: len(documents[name]) for name, weight in weights.items() if weight}
+    few = [f"{name} has {n}" for name, n in counts.items() if n < FEWEST_DOCUMENTS]
+    if few:
+        warnings.warn(
+            f"the pilots will not be told apart: of {FEWEST_DOCUMENTS} held-out documents that "
+            f"each language needs, {', '.join(few)}; give more documents, every twentieth of which "
+            "is held out, or more held-out text",
+            VocabshiftWarning,
+            stacklevel=3,
+        )
 
 
 def size_of(texts: Iterable[str]) -> int:

@@ -105,7 +105,7 @@ class ModelPilots:
         pilot = self._scored(
             moved,
             candidate,
-            "train",
+            "score",
             began=began,
             cpu_seconds=time.process_time() - cpu + moved.cpu_before,
             n_bytes=steps[-1].n_bytes,

@@ -288,7 +288,7 @@ def verdict(found: Found, weights: Mapping[str, float]) -> Verdict:
     why += "more text for each pilot or more held-out text may"
     if best.saved_low is None:
         why += f": there are too few held-out documents for intervals, {FEWEST_DOCUMENTS} of each "
-        why += "language are needed, so give more or shorter ones"
+        why += "language are needed, so give more"
     why += f"; {cheapest} is the cheapest of them"
     return Verdict("cannot tell", cheapest, tuple(names), why, standings)
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from vocabshift.checks.vocabulary import bytes_per_token
 from vocabshift.errors import CorpusError
 from vocabshift.extension.counting import TextCounts
 from vocabshift.extension.effect import Growth, grow, steps
 from vocabshift.models.facts import ModelFacts, model_facts
 from vocabshift.progress import Progress
-from vocabshift.pruning.counts import SourceCounts
+from vocabshift.pruning.counts import SourceCounts, count_tokens
 from vocabshift.pruning.options import PruningOptions
 from vocabshift.pruning.prune import number_removable, prune_with_report
 from vocabshift.text.corpus import Corpus
 from vocabshift.text.held_out import hold_out
+from vocabshift.text.languages import UNLABELLED
 from vocabshift.text.regexes import WORTHWHILE_LIFT
 from vocabshift.tokenizer.formats.load import TokenizerLike, as_tokenizer
 from vocabshift.tokenizer.tokenizer import Tokenizer
@@ -191,11 +191,11 @@ def plan(
     grown = grow(base, counts.words, judged_on, sampling_alpha=sampling_alpha, **run)
     judged = grown[0].effect
     n_bytes = {row.language: row.n_bytes for row in judged.languages}
-    removed, n_removable = _shrink(base, counts.tokens, judged_on, n_bytes, **run)
+    removed, n_removable = _shrink(base, counts.tokens, judged_on, **run)
     rows = [*removed, *(row for growth in grown for row in _growth_rows(growth))]
     if grown[0].n_characters:  # the curve begins after them, and the table with the base
         at = next(i for i, row in enumerate(rows) if row.n_tokens == 0)
-        measured = _measured(base, judged_on, n_bytes, 0, threads)
+        measured = _measured(base, judged_on, 0, threads)
         rows[at] = replace(measured, is_knee=rows[at].is_knee)
     return Plan(
         tokenizer=base.name,
@@ -245,19 +245,17 @@ def _growth_rows(growth: Growth) -> list[PlanRow]:
     ]
 
 
-def _measured(
-    tokenizer: Tokenizer, judged_on: Corpus, n_bytes: Mapping[str, int], n_tokens: int, threads: int
-) -> PlanRow:
-    by_language = bytes_per_token(tokenizer, judged_on, threads=threads)
-    tokens = sum(n_bytes[label] / value for label, value in by_language.items())
-    return PlanRow(n_tokens, "kept", round(sum(n_bytes.values()) / max(tokens, 1), 4), by_language)
+def _measured(tokenizer: Tokenizer, judged_on: Corpus, n_tokens: int, threads: int) -> PlanRow:
+    counts = count_tokens(tokenizer, judged_on, threads=threads).bytes_and_tokens()
+    n_bytes, n_all = map(sum, zip(*counts.values(), strict=True))
+    by_language = {name or UNLABELLED: round(n / max(m, 1), 4) for name, (n, m) in counts.items()}
+    return PlanRow(n_tokens, "kept", round(n_bytes / max(n_all, 1), 4), by_language)
 
 
 def _shrink(
     base: Tokenizer,
     corpus: SourceCounts,
     judged_on: Corpus,
-    n_bytes: Mapping[str, int],
     *,
     max_tokens: int,
     threads: int,
@@ -276,7 +274,7 @@ def _shrink(
         if progress is not None:
             progress("shrink", i, len(points))
         smaller = base.without(order[:n].tolist())
-        rows.append(_measured(smaller, judged_on, n_bytes, -n, threads))
+        rows.append(_measured(smaller, judged_on, -n, threads))
     return rows, n_removable
 
 

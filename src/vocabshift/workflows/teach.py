@@ -170,6 +170,7 @@ def teach_to_folder(
             about,
             progress=lambda n_tokens: done(n_tokens, cost["n_read_tokens"]),
         )
+        figures["n_bytes"] = cost["n_bytes"]  # the folder places all text, also what is not read
         result = output.record({**about, "batch_tokens": batch_tokens}, figures)
     seconds = time.perf_counter() - began
     return {
@@ -256,12 +257,14 @@ def matched_dataset(
 def _count(
     teacher: LiveTeacher, corpus: Corpus, known: Sequence[str], progress: Progress | None
 ) -> dict[str, int]:
-    """Documents, bytes, tokens, and tokens to read, those that windows repeat included."""
+    """All documents; of those that are read bytes, tokens, and tokens with those that windows
+    repeat."""
     counts = {"n_documents": 0, "n_bytes": 0, "n_tokens": 0, "n_read_tokens": 0}
     for documents in groups_of(corpus, known):
-        ids, _, _, windows = teacher.windows([text for text, is_read in documents if is_read])
+        texts = [text for text, is_read in documents if is_read]
+        ids, _, _, windows = teacher.windows(texts)
         counts["n_documents"] += len(documents)
-        counts["n_bytes"] += sum(len(text.encode()) for text, _ in documents)
+        counts["n_bytes"] += sum(len(text.encode()) for text in texts)
         counts["n_tokens"] += len(ids)
         counts["n_read_tokens"] += sum(window.ids.size for window in windows)
         if progress is not None:

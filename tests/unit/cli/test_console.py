@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vocabshift.cli import console, summary
-from vocabshift.errors import ChatStartWarning
+from vocabshift.errors import VocabshiftWarning
 from vocabshift.progress import in_phase
 
 
@@ -58,6 +58,25 @@ def test_progress_of_long_work_is_a_line_now_and_then(capsys, monkeypatch) -> No
         "vocabshift: base: 6,200 of 11,000 tokens, 100 tokens/s, 0:00:48 left",
         "vocabshift: merge: 3 tokens",
     ] == streams.err.splitlines()
+
+
+@pytest.mark.parametrize("then", [(9_000, 6_000), (400, 11_000), (9_000, None)])
+def test_a_phase_that_begins_again_has_a_new_rate(then, capsys, monkeypatch) -> None:
+    """Other work under the same name: less is done, or there is more or less to do."""
+    clock = [100.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    first, total = then
+    with console.progress_bar() as report:
+        report("base", 0, 11_000)
+        clock[0] = 120.0
+        report("base", 8_000, 11_000)
+        clock[0] = 129.0
+        report("base", first, total)
+        clock[0] = 139.0
+        report("base", first + 20, total)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"base: {first + 20:,}" in line
+    assert ", 2.0/s" in line
 
 
 def test_an_unknown_total_shows_no_time_left(capsys, monkeypatch) -> None:
@@ -156,8 +175,8 @@ def test_our_warning_is_a_line_of_text_once() -> None:
     """Others keep their place in the code, also those that a library gives for ours."""
     place = (str(console.__file__), 1)
     with console.plain_warnings():
-        ours = [warnings.formatwarning("text\x1b", ChatStartWarning, *place) for _ in range(2)]
+        ours = [warnings.formatwarning("text\x1b", VocabshiftWarning, *place) for _ in range(2)]
         theirs = warnings.formatwarning("divide by zero", RuntimeWarning, *place)
     assert ours == ["vocabshift: warning: text\\x1b\n", ""]
     assert theirs.startswith(f"{place[0]}:1: RuntimeWarning: divide by zero\n")
-    assert "ChatStartWarning" in warnings.formatwarning("text", ChatStartWarning, *place)
+    assert "VocabshiftWarning" in warnings.formatwarning("text", VocabshiftWarning, *place)

@@ -54,9 +54,7 @@ def test_storage_of_a_cluster(spec: str, expected: SparkFiles) -> None:
         ("a.json", b"[]", "Spark reads .parquet, .txt and .jsonl"),
         ("a.txt.zst", b"", "Spark reads .parquet, .txt and .jsonl"),
         ("_a.txt", b"a", "Spark skips names that begin with _ or ."),
-        ("a.txt", b"\xef\xbb\xbfa", "drops the byte order mark"),
         ("a.txt", b"a\nb\r", "takes for a line end"),
-        ("a.txt.gz", gzip.compress(b"\xef\xbb\xbfa", mtime=0), "drops the byte order mark"),
         ("a.txt.GZ", gzip.compress(b"a", mtime=0), "Spark reads .parquet, .txt and .jsonl"),
         ("a.parquet.gz", b"", "Spark reads .parquet, .txt and .jsonl"),
         ("a:b.txt", b"a", "cannot read a file with a colon in its name; rename it"),
@@ -68,6 +66,18 @@ def test_files_that_spark_would_read_in_another_way(
     (tmp_path / name).write_bytes(content)
     [part] = Corpus.from_specs([str(tmp_path / name)]).parts
     with pytest.raises(CorpusError, match=message):
+        files_of(part)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_a_byte_order_mark(tmp_path: Path, name: str) -> None:
+    """Spark drops that of lines, as everywhere, and keeps that of a whole file."""
+    data = b"\xef\xbb\xbfa"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    [part] = Corpus.from_specs([str(tmp_path / name)]).parts
+    assert "txt" == files_of(part)[0].format
+    [part] = Corpus.from_specs([str(tmp_path / name)], documents="file").parts
+    with pytest.raises(CorpusError, match="keeps the byte order mark of a whole file"):
         files_of(part)
 
 

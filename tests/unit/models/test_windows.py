@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import transformers
 
-from vocabshift.errors import ChatStartWarning
+from vocabshift.errors import VocabshiftWarning
 from vocabshift.models.windows import (
     Window,
     batch_cost,
@@ -107,5 +107,5 @@ def test_a_bos_that_begins_a_message(small: Tokenizer, template: str | None, war
         for token_id in (bos, bos + 1, None):  # another token begins documents, or none does
             config = transformers.LlamaConfig(bos_token_id=token_id)
             warn_of_chat_start(SimpleNamespace(config=config), tokenizer)
-    assert [each.category for each in caught] == [ChatStartWarning] * warns
+    assert [each.category for each in caught] == [VocabshiftWarning] * warns
     assert all("begin with '<s>'" in str(each.message) for each in caught)

@@ -32,11 +32,14 @@ def lines_of(content: bytes) -> list[str]:
         (b"a\rb\nc\r", ["a\rb", "c\r"]),
         (b" \n\t\n", [" ", "\t"]),
         ("\u2028\x85\x0b\n".encode(), ["\u2028\x85\x0b"]),
-        (b"\xef\xbb\xbfa\n", ["\ufeffa"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbf\xef\xbb\xbf\na", ["\ufeff", "a"]),
+        (b"\xef\xbb\xbf\r\na", ["a"]),
+        (b"\xef\xbb\xbf", []),
     ],
 )
 def test_what_a_line_is(content: bytes, lines: list[str]) -> None:
-    """Only \\n and \\r\\n end a line; an empty one is no document."""
+    """Only \\n and \\r\\n end a line; an empty one is no document, a first BOM no text."""
     assert lines == lines_of(content)
 
 

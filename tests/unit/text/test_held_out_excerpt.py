@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from vocabshift.errors import CorpusError
+from vocabshift.evaluation.scoring.choice import FEWEST_DOCUMENTS
 from vocabshift.text.corpus import Corpus
-from vocabshift.text.held_out import drawn_excerpt, excerpt
+from vocabshift.text.held_out import drawn_excerpt, excerpt, most_of_one
 
 
 def test_each_language_has_its_own_room() -> None:
@@ -57,3 +58,22 @@ def test_drawn_documents_come_from_all_of_the_text() -> None:
         drawn_excerpt(corpus, ["de"], 9)
     with pytest.raises(CorpusError, match="the held-out text of en is blank"):
         drawn_excerpt(Corpus.from_texts({"en": [" "]}), ["en"], 9)
+
+
+@pytest.mark.parametrize("n_bytes", [20_000, 3_000, 90])
+def test_long_documents_are_cut_so_that_enough_are_drawn(n_bytes: int) -> None:
+    """At the end of a word; where there is none near, or no space at all, between characters."""
+    words = {"en": "word " * 700, "hi": "शब्द " * 300, "zh": "字" * 1500, "ta": f"a {'க' * 900}"}
+    whole = {name: [f"{n:02} {text}" for n in range(40)] for name, text in words.items()}
+    found = drawn_excerpt(Corpus.from_texts(whole), list(whole), n_bytes, seed=3)
+    most = most_of_one(n_bytes)
+    for name, texts in found.items():
+        sizes = [len(text.encode()) for text in texts]
+        assert FEWEST_DOCUMENTS <= len(texts)
+        assert sum(sizes) <= n_bytes
+        assert most // 2 <= min(sizes) <= max(sizes) <= most
+        assert all(any(each.startswith(text) for each in whole[name]) for text in texts)
+    if n_bytes > 90:
+        assert {"word", "शब्द"} == {
+            text.split()[-1] for name in ("en", "hi") for text in found[name]
+        }

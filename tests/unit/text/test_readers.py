@@ -49,6 +49,26 @@ def test_every_kind_gives_the_same(tmp_path: Path, kind: str, compression: str) 
     assert {str(path)} == {documents.source for documents in source.read()}
 
 
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("kind", CONTENT)
+def test_a_byte_order_mark_is_no_text(tmp_path: Path, kind: str, compression: str) -> None:
+    """Of each file, by lines and as a whole; another one in the text stays."""
+    content = b"\xef\xbb\xbf" + CONTENT[kind].replace("three", "three\ufeff").encode()
+    for name in "ab":
+        path = tmp_path / f"{name}.{kind}{compression}"
+        path.write_bytes(COMPRESS[compression](content))
+    found = [*TEXTS[:2], "three\ufeff"] * 2
+    assert found == texts(FileSource("here", find(tmp_path)))
+    whole = ["\r\n".join(found[:3])] * 2 if kind == "txt" else found
+    assert whole == texts(FileSource("here", find(tmp_path), "file"))
+
+
+def test_a_byte_order_mark_counts_in_the_place_of_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa\n\xff")
+    with pytest.raises(CorpusError, match="byte offset 5, line 2"):
+        texts(FileSource("a", find(tmp_path)))
+
+
 def test_whole_files_keep_their_line_ends(tmp_path: Path) -> None:
     """With "file" a text file is one document; records stay records, and order is kept."""
     for name, content in {
@@ -96,6 +116,12 @@ def test_standard_input_as_one_document(monkeypatch: pytest.MonkeyPatch) -> None
     pipe(monkeypatch, b"a\n\nb\n")
     source = StandardInputSource("file")
     assert ["a\n\nb\n"] == texts(source) == texts(source)
+
+
+@pytest.mark.parametrize("unit", ["line", "file"])
+def test_standard_input_has_no_byte_order_mark(monkeypatch: pytest.MonkeyPatch, unit: Any) -> None:
+    pipe(monkeypatch, "\ufeffab".encode())
+    assert ["ab"] == texts(StandardInputSource(unit))
 
 
 @pytest.mark.parametrize("unit", ["line", "file"])

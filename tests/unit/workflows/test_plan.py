@@ -54,6 +54,17 @@ def test_rows_are_what_extend_and_prune_give() -> None:
     assert {("kept", True), ("repaired", True), ("kept", False)} <= kinds
 
 
+def test_tokens_that_the_text_lacks_change_no_figure() -> None:
+    """That of all languages together is made of counts: rounded figures would shift it here."""
+    longer = vs.extend(base(), vs.Corpus.from_texts(["qqqq zzzz xxxx"] * 9), n_tokens=9)
+    english = ["the cat sat"] * 7 + ["a dog"] * 12
+    corpus = vs.Corpus.from_texts({"en": english, "hi": ["राम घर"] * 5 + ["the राम"] * 2})
+    removed, whole, *_ = plan(longer, corpus, text=corpus, max_tokens=1).rows
+    assert (-1, 0) == (removed.n_tokens, whole.n_tokens)
+    assert removed.by_language == whole.by_language
+    assert removed.bytes_per_token == whole.bytes_per_token
+
+
 def test_the_repaired_curve_is_suggested_where_it_lifts_a_ceiling() -> None:
     """Hindi has vowel signs, English has none."""
     found = plan(base(), vs.Corpus.from_texts(TEXTS), max_tokens=30)
