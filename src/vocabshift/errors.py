@@ -54,7 +54,7 @@ class NoPreTokenizerError(InvalidTokenizerError):
 
 
 class VocabshiftWarning(UserWarning):
-    """What a user should know of a run that goes on; the command line prints it as a line."""
+    """What a user should know, and what is no error; the command line prints it as a line."""
 
 
 def printable(text: str) -> str:

@@ -243,7 +243,7 @@ def test_too_few_documents_are_told_before_the_first_pilot(
     """Not of a language that does not count."""
     monkeypatch.setattr(decide_pilots, "score_documents", lambda *_, **__: 1 / 0)
     texts = ({"hi": small_models.HINDI * 8}, {"en": small_models.ENGLISH * 8})
-    for weight, said in ((1.0, "needs, hi has 6, en has 4; give more"), (0.0, "hi has 6; give")):
+    for weight, said in ((1.0, "hi has 6, en has 4; give more"), (0.0, "hi has 6; give")):
         options = vs.DecideOptions(
             n_bytes=300, extend_tokens=(12,), sequence_length=16, home_weight=weight
         )

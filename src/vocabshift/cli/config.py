@@ -105,10 +105,8 @@ def parse_key(text: str) -> tuple[str, Any]:
     return key.replace("-", "_"), parsed
 
 
-def fill_from_config(args: argparse.Namespace) -> str | None:
+def fill_from_config(args: argparse.Namespace) -> None:
     """Fill the options that no flag set from `key=value` words, then from the TOML file.
-
-    Returns the path of that file, or None.
 
     `args.parser` is the verb's parser. Raises UsageError (a ValueError) for an unknown key, naming
     the nearest option, for a value of the wrong kind, and for an invalid file.
@@ -117,7 +115,6 @@ def fill_from_config(args: argparse.Namespace) -> str | None:
     table = (read_toml(path) if path else {}) | dict(map(parse_key, keys))
     if table:
         fill(args, table, f"{path} and key=value" if path and keys else path or "key=value")
-    return path
 
 
 def fill(args: argparse.Namespace, table: Mapping[str, Any], path: str) -> None:

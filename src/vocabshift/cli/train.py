@@ -83,10 +83,10 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     from vocabshift.cli.console import progress_bar
     from vocabshift.workflows.train import train_to_folder
 
-    path = fill_from_config(args)
+    fill_from_config(args)
     options = recipe_options(args)
     if args.force:
-        check_inputs_stay(args.out, [path, *vars(args).values()])
+        check_inputs_stay(args.out, vars(args).values())
     source = source_of(args)
     with progress_bar() as progress:
         return train_to_folder(

@@ -16,7 +16,7 @@ from vocabshift.errors import CorpusError
 from vocabshift.text.documents import BYTE_ORDER_MARK
 from vocabshift.text.files import File, file_at, read_chunks
 from vocabshift.text.readers import FileSource, RemoteSource
-from vocabshift.text.records import missing_column
+from vocabshift.text.records import check_column
 from vocabshift.text.selection import Part
 
 
@@ -103,8 +103,7 @@ def _check_columns(file: File, columns: Sequence[str]) -> None:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"{file.path}: no Parquet ({' '.join(str(error).split())})") from error
     for column in columns:
-        if column not in schema.names:
-            raise missing_column(column, schema.names, str(file.path))
+        check_column(column, schema.names, str(file.path))
         kind = schema.types[schema.names.index(column)]
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         if plain not in (pa.string(), pa.large_string(), pa.string_view()):

@@ -138,13 +138,13 @@ def open_adapter(source: str | Path, *, has_to_merge: bool = True) -> Adapter:
     FileNotFoundError where there is none; ValueError for one that is damaged or is no LoRA and, if
     it `has_to_merge`, for one that does more than add a change to weights.
     """
-    import safetensors.torch
-
     folder = find_adapter(source)
     config = _read_config(folder)
     reason = _refused(config, has_to_merge=has_to_merge)
     if reason is not None:
         raise ValueError(f"the adapter {source} cannot be used: {reason}")
+    import safetensors.torch
+
     try:
         tensors = safetensors.torch.load_file(folder / WEIGHTS)
     except safetensors.SafetensorError as error:
@@ -155,8 +155,14 @@ def open_adapter(source: str | Path, *, has_to_merge: bool = True) -> Adapter:
         modules.setdefault(module, {})[part] = tensor
     adapter = Adapter(config, modules)
     for module, parts in modules.items():
-        rank = adapter.rank(module) if has_to_merge else None
-        _check_parts(folder / WEIGHTS, module, parts, rank)
+        _check_parts(folder / WEIGHTS, module, parts)
+        for a, b in _PAIRS if has_to_merge else ():
+            if a in parts and not parts[a].shape[0] == parts[b].shape[1] == adapter.rank(module):
+                raise ValueError(
+                    f"{folder / WEIGHTS} does not fit its {CONFIG}: A and B of {module} are "
+                    f"{list(parts[a].shape)} and {list(parts[b].shape)}, and its rank is "
+                    f"{adapter.rank(module)}"
+                )
     return adapter
 
 
@@ -258,8 +264,8 @@ def _split(name: str) -> tuple[str, str]:
     return module.removesuffix(".base_layer"), part
 
 
-def _check_parts(file: Path, module: str, parts: Mapping[str, Any], rank: float | None) -> None:
-    """ValueError for parts that no LoRA of one module has; `rank`: of A and B, if it is known."""
+def _check_parts(file: Path, module: str, parts: Mapping[str, Any]) -> None:
+    """ValueError for parts that no LoRA of one module has."""
     pairs = [pair for pair in _PAIRS if not parts.keys().isdisjoint(pair)]
     if any(name not in parts for pair in pairs for name in pair):
         raise ValueError(f"{file} is damaged: {module} has only one of A and B")
@@ -271,12 +277,6 @@ def _check_parts(file: Path, module: str, parts: Mapping[str, Any], rank: float 
         kind, shape = str(tensor.dtype).removeprefix("torch."), list(tensor.shape)
         if kind not in FLOATS.values() or len(shape) < 1 + (name in _MATRICES):
             raise ValueError(f"{file} is damaged: {module}.{name} is {kind} of shape {shape}")
-    for a, b in (map(parts.__getitem__, pair) for pair in pairs):
-        if rank is not None and not a.shape[0] == b.shape[1] == rank:
-            raise ValueError(
-                f"{file} does not fit its {CONFIG}: A and B of {module} are {list(a.shape)} and "
-                f"{list(b.shape)}, and its rank is {rank}"
-            )
 
 
 def _by_pattern(pattern: Mapping[str, float] | None, module: str, default: float) -> float:

@@ -2,8 +2,7 @@
 
 Work is written to ``DIR.partial`` next to the output and renamed into place at the end. A lock
 file in it names the process; the next run takes over the lock of a dead process. Its folder
-``checkpoints`` may survive a failed or killed run, so that the next one can resume. Knows nothing
-of the content.
+``checkpoints`` may survive a failed or killed run, so that the next one can resume.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ CHECKPOINTS = "checkpoints"
 """Folder in the partial folder; names in it that begin with a dot are unfinished."""
 
 _LOCK = ".lock"
+_PARTS = (".bin", ".jinja", ".json", ".model", ".py", ".safetensors")  # of a model's folder
 
 
 def check_free(
@@ -46,7 +46,7 @@ def check_free(
     if path.is_symlink() and not path.exists():
         raise FileExistsError(f"{path} is a broken link; remove it or name another output")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; name another, or replace it all by --force")
+        raise FileExistsError(f"{path} exists already; name another, or replace it with --force")
     if target in (Path.cwd(), *Path.cwd().parents):
         raise ValueError(f"{folder} is the current folder or one above it; name another output")
     if path.exists() and not path.is_dir():
@@ -65,8 +65,8 @@ def atomic_folder(
     and an existing `folder` is untouched.
 
     With `keep_checkpoints`, finished checkpoints in the partial folder's `CHECKPOINTS` survive when
-    the block fails or the process is killed. The next run finds them again, unless `resume` is
-    off. The error gets a note about them. They are not part of the output.
+    the block fails, with a note at the error, or the process is killed. The next run finds them
+    again, unless `resume` is off. They are not part of the output.
     """
     target = check_free(folder, force=force)
     partial = target.with_name(target.name + ".partial")
@@ -94,10 +94,12 @@ def atomic_folder(
             shutil.rmtree(partial, ignore_errors=True)
         raise
     if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
-        if old.exists():
-            message = f"{target} is complete; what it replaced is left in {old}"
-            warnings.warn(message, VocabshiftWarning, stacklevel=3)
+        try:
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            if old.exists():  # after Ctrl-C too
+                left = f"{target} is complete; what it replaced is left in {old}"
+                warnings.warn(left, VocabshiftWarning, stacklevel=3)
 
 
 def _lock_aside(partial: Path) -> Path:
@@ -228,16 +230,14 @@ def _replace(target: Path, partial: Path) -> Path | None:
         target.rename(aside / target.name)
         partial.rename(target)
     except BaseException:
-        if not target.exists():
-            (aside / target.name).rename(target)
+        if partial.exists() and (aside / target.name).exists():
+            (aside / target.name).rename(target)  # where this fails, the old one stays there
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return aside
 
 
 # Output files that appear whole or not at all, and replace nothing without `--force`.
-# A file of this kind in the folder of a model that is read belongs to the model.
-_PARTS = (".bin", ".jinja", ".json", ".model", ".safetensors")
 
 
 def check_free_file(
@@ -246,14 +246,15 @@ def check_free_file(
     """Return `file` as a path after checking that it is safe to write there.
 
     FileExistsError if something exists there and `force` is off, or if it is not a file;
-    ValueError if it is one of `inputs` or part of one; FileNotFoundError if its folder is missing.
+    ValueError if it is, or may be, part of `inputs`; FileNotFoundError if its folder is missing.
     """
     path = Path(file)
     target = path.resolve()
     for source in map(Path, inputs):
-        is_in = path.exists() and source.is_dir() and source.resolve() in target.parents
-        if target == source.resolve() or (is_in and path.suffix in _PARTS):
+        if target == source.resolve():
             raise ValueError(f"{file} is also an input; name another output")
+        if target.parent == source.resolve() and path.exists() and path.suffix in _PARTS:
+            raise ValueError(f"{file} may be a part of the input {source}; name another output")
     if path.is_dir():
         raise FileExistsError(f"{file} is a folder, and a file is to be written; name another")
     if path.exists() and not force:

@@ -159,11 +159,8 @@ def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, in
     if not isinstance(data, dict):
         return data
 
-    def ordinary(token_id: Any) -> Any:
-        return move(token_id) if type(token_id) is int else token_id
-
-    def follow(token_id: Any) -> Any:
-        new = ordinary(token_id)
+    def follow(token_id: int) -> int:
+        new = move(token_id)
         return token_id if new is None else new
 
     sizes = _SPLADE if "pooling_strategy" in data else VOCAB_KEYS
@@ -173,7 +170,7 @@ def moved_json(data: Any, move: Callable[[int], int | None], rows: tuple[int, in
             return rows[1]
         if _ID_KEY.fullmatch(key):
             return _each(value, follow)
-        return _MOVERS[key](value, ordinary) if key in _MOVERS else moved_json(value, move, rows)
+        return _MOVERS[key](value, move) if key in _MOVERS else moved_json(value, move, rows)
 
     return {key: moved(key, value) for key, value in data.items()}
 
@@ -232,14 +229,17 @@ def _plain(config: Any) -> Mapping[str, Any]:
 def _each(value: Any, move: Callable[[int], int | None]) -> Any:
     """`value` with every id in it moved; of a list, ids that become None are left out.
 
-    A list in a list is a phrase of several tokens: it is left out whole if one of them is.
+    A list in a list is a phrase of several tokens, left out whole if one of them is, or a list of
+    such phrases (`force_words_ids`).
     """
-    if isinstance(value, list | tuple):
-        moved = [
-            _phrase(item, move) if isinstance(item, list) else _one(item, move) for item in value
-        ]
-        return [item for item in moved if item is not None] or (None if value else value)
-    return _one(value, move)
+    if not isinstance(value, list | tuple):
+        return _one(value, move)
+    moved = [_phrase(item, move) if _is_phrase(item) else _each(item, move) for item in value]
+    return [item for item in moved if item is not None] or (None if value else value)
+
+
+def _is_phrase(item: Any) -> bool:
+    return isinstance(item, list | tuple) and not any(isinstance(i, list | tuple) for i in item)
 
 
 def _one(value: Any, move: Callable[[int], int | None]) -> Any:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import IO, Any
 
@@ -93,6 +93,14 @@ def encode_text(value: Any, where: str) -> bytes:
             f"{where}: a lone surrogate at character {error.start}, which no UTF-8 can hold; "
             "repair the text or leave it out"
         ) from error
+
+
+def check_column(column: str, present: Sequence[str], where: str) -> None:
+    """CorpusError where a table lacks a column, or has two of the name."""
+    if column not in present:
+        raise missing_column(column, present, where)
+    if present.count(column) > 1:
+        raise CorpusError(f"{where}: two columns {column!r}; rename one of them")
 
 
 def missing_column(column: str, present: Iterable[str], where: str) -> CorpusError:
@@ -196,10 +204,7 @@ def _parquet_values(opened: str | IO[bytes], source: str, column: str) -> Iterat
 
     with pq.ParquetFile(opened) as table:
         present = table.schema_arrow.names
-        if column not in present:
-            raise missing_column(column, present, source)
-        if present.count(column) > 1:
-            raise CorpusError(f"{source}: two columns {column!r}; rename one of them")
+        check_column(column, present, source)
         kind = table.schema_arrow.field(column).type
         if pa.types.is_nested(kind):  # a row has any number of values
             raise CorpusError(f"{source}, column {column!r}: {kind} instead of text; name another")

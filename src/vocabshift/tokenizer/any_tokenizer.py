@@ -155,7 +155,7 @@ class AnyTokenizer(Protocol):
         """The text of `tokenizer.json`."""
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write a Hugging Face folder, atomically; FileExistsError without `force`."""
+        """Write a folder, atomically; FileExistsError without `force`, or for weights and code."""
 
 
 def ids_of_tokens(tokenizer: AnyTokenizer) -> set[int]:

@@ -76,10 +76,10 @@ def config_of_fast(fast: Any) -> tuple[dict[str, Any], str | None]:
 
 def save_pretrained(tokenizer: AnyTokenizer, folder: str | Path, *, force: bool = False) -> Path:
     """Write a folder, whole or not at all. `force` replaces one, but none with weights or code."""
-    texts = (".json", ".jinja", ".md", ".model", ".txt")
-    others = [p for p in Path(folder).glob("*") if p.is_dir() or p.suffix not in texts]
+    texts = ("", ".json", ".jinja", ".md", ".model", ".txt")  # none: LICENSE, .gitattributes
+    others = [p.name for p in Path(folder).glob("*") if p.is_dir() or p.suffix not in texts]
     if others and force:
-        raise FileExistsError(f"{folder} would be replaced, with {others[0].name}; name another")
+        raise FileExistsError(f"{folder} would be replaced, {min(others)} included; name another")
     with atomic_folder(folder, force=force) as partial:
         write_files(tokenizer, partial)
     return Path(folder)

@@ -63,7 +63,7 @@ class Tokenizer(TokenizerParts):
         return pretrained_folder.to_fast(backend, self.config, self.chat_template)
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write a Hugging Face folder, atomically; FileExistsError without `force`."""
+        """Write a folder, atomically; FileExistsError without `force`, or for weights and code."""
         return pretrained_folder.save_pretrained(self, folder, force=force)
 
     @property

@@ -296,5 +296,5 @@ class UnigramOrWordPieceTokenizer:
         return json.dumps(self.document, ensure_ascii=False, separators=(",", ":"))
 
     def save_pretrained(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write a Hugging Face folder, atomically; FileExistsError without `force`."""
+        """Write a folder, atomically; FileExistsError without `force`, or for weights and code."""
         return pretrained_folder.save_pretrained(self, folder, force=force)

@@ -94,7 +94,7 @@ def decide(
     """
     texts = {"new": _labelled("new", new), "home": _labelled("home", home)}
     if not dry_run:
-        check_output(out, model, donor, *texts.values(), force=force)
+        check_output(out, model, donor, *texts.values(), held_out, force=force)
     folder, old = _opened(model, texts, options, donor)
     given = None if held_out is None else _labelled("held-out", held_out)
     learned, judged, judged_on = split_corpus(joined(texts), given, "--held-out")

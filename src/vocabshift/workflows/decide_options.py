@@ -148,9 +148,9 @@ def warn_of_few(documents: Mapping[str, Sequence[str]], weights: Mapping[str, fl
     few = [f"{name} has {n}" for name, n in counts.items() if n < FEWEST_DOCUMENTS]
     if few:
         warnings.warn(
-            f"the pilots will not be told apart: of {FEWEST_DOCUMENTS} held-out documents that "
-            f"each language needs, {', '.join(few)}; give more documents, every twentieth of which "
-            "is held out, or more held-out text",
+            f"the pilots will not be told apart: each language needs {FEWEST_DOCUMENTS} held-out "
+            f"documents, and {', '.join(few)}; give more documents, every twentieth of which is "
+            "held out, or more held-out text",
             VocabshiftWarning,
             stacklevel=3,
         )

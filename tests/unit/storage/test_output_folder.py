@@ -233,6 +233,25 @@ def test_an_interruption_between_the_renames_loses_nothing(
     assert {"out/file": "new" if moment == "after" else "old"} == contents(tmp_path)
 
 
+def test_a_folder_that_appears_between_the_renames_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program's: the old folder stays where the error says."""
+    write(tmp_path / "out", "old")
+    rename = Path.rename
+
+    def disturbed(self: Path, target: Path) -> None:
+        rename(self, target)
+        if self.name == "out":
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "other").write_text("other", encoding="utf-8")
+
+    monkeypatch.setattr(Path, "rename", disturbed)
+    with pytest.raises(OSError, match=r"out\.old-"):
+        write(tmp_path / "out", "new", force=True)
+    assert ["old", "other"] == sorted(contents(tmp_path).values())
+
+
 def test_what_cannot_be_removed_of_the_old_folder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +267,7 @@ def test_a_part_of_a_model_is_no_place_for_a_report(tmp_path: Path) -> None:
     """Not even when asked to overwrite; an older report is."""
     for name in ("tokenizer.json", "report.jsonl"):
         (tmp_path / name).write_text("old")
-    with pytest.raises(ValueError, match="is also an input"):
+    with pytest.raises(ValueError, match="may be a part of the input"):
         check_free_file(tmp_path / "tokenizer.json", force=True, inputs=[tmp_path])
     check_free_file(tmp_path / "report.jsonl", force=True, inputs=[tmp_path])
 
@@ -258,7 +277,7 @@ def test_two_processes_that_write_one_file_do_not_mix(tmp_path: Path) -> None:
     (tmp_path / "out.txt.partial").write_text("mine")
     code = (
         "import sys\nfrom pathlib import Path\nfrom vocabshift.storage.output import write_whole\n"
-        "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2] * 300_000)\n"
+        "for _ in range(50): write_whole(Path(sys.argv[1]), sys.argv[2] * 300_000)\n"
     )
     arguments = [[sys.executable, "-c", code, str(tmp_path / "out.txt"), x] for x in "ab"]
     processes = [subprocess.Popen(each) for each in arguments]
@@ -267,6 +286,7 @@ def test_two_processes_that_write_one_file_do_not_mix(tmp_path: Path) -> None:
         if (tmp_path / "out.txt").exists():
             seen.add((tmp_path / "out.txt").read_text())
     assert [0, 0] == [process.wait() for process in processes]
+    seen.add((tmp_path / "out.txt").read_text())
     assert seen <= {"a" * 300_000, "b" * 300_000}
     assert {"out.txt", "out.txt.partial"} == {path.name for path in tmp_path.iterdir()}
 

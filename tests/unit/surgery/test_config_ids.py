@@ -82,6 +82,13 @@ def test_what_is_no_id_stays(moved) -> None:
     assert ["a", 260] == generation.suppress_tokens
 
 
+def test_alternatives_of_phrases_follow(moved) -> None:
+    """Three levels of `force_words_ids`: "ab" is gone, and with it what holds it."""
+    given = [[[257, 1], [258]], [[256], [258]], [[256]], [258, 1]]
+    model, _ = moved({"force_words_ids": given}, bos_token_id=257, eos_token_id=258)
+    assert [[[259, 1], [260]], [[260]], [260, 1]] == model.generation_config.force_words_ids
+
+
 @pytest.mark.parametrize("kind", [list, dict])
 def test_phrases_with_a_bias_follow(moved, kind) -> None:
     """Ids move, biases that look like ids do not; "ab" is gone, and its phrase with it."""

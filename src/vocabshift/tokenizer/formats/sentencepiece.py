@@ -7,7 +7,7 @@ conversion is that of transformers' LlamaConverter, with legacy behaviour.
 Unigram: pieces with their scores, the precompiled character map, spaces as "▁". Ids differ from
 SentencePiece's if two segmentations have the same score up to rounding (1 line in 800). They differ
 for both kinds, with user-defined pieces, for a text that begins with one or a space, or ends with a
-space (BPE that keeps all spaces, as Mistral v3: for a text with one in it); and, with a character
+space (BPE that keeps all spaces, as Mistral v3: for any with such a piece); and, with a character
 map, for stacked marks, decomposed Hangul and "\\r\\n", each mapped as one character.
 """
 
