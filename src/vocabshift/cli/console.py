@@ -141,18 +141,17 @@ def _bars(console: Console, *, in_bytes: bool, unit: str) -> Iterator[Progress]:
 
 def _lines(unit: str) -> Progress:
     """A report that prints a line when the last one is LINE_SECONDS ago."""
-    begun: dict[str, tuple[float, int]] = {}  # of each phase: the time and what was done by then
-    latest: dict[str, tuple[int, int | None]] = {}
+    # Of each phase: when it began and what was done by then; what is done, of how much.
+    phases: dict[str, tuple[float, int, int, int | None]] = {}
     last_line = time.monotonic()
 
     def report(phase: str, done: int, total: int | None = None) -> None:
         nonlocal last_line
         now = time.monotonic()
-        before, whole = latest.get(phase, (done, total))
-        latest[phase] = done, total
+        began, first, before, whole = phases.get(phase, (now, done, done, total))
         if done < before or total != whole:  # other work under the same name
-            del begun[phase]
-        began, first = begun.setdefault(phase, (now, done))
+            began, first = now, done
+        phases[phase] = began, first, done, total
         if now - last_line < LINE_SECONDS:
             return
         last_line = now

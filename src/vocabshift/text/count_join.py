@@ -49,8 +49,8 @@ class _ForeignPart:
             own = shard.languages()
             if label is not None and (others := own - {None, label}):
                 raise CorpusError(
-                    f"{shard.path} has rows of {', '.join(map(repr, others))}, and its folder says "
-                    f"{label}; leave out the column language, or rename the folder"
+                    f"{shard.path} has rows of {', '.join(sorted(map(repr, others)))}, and its "
+                    f"folder says {label}; leave out the column language, or rename the folder"
                 )
             found |= {label} if own and label is not None else own
         if any(label is not None and not label.strip() for label in found):
